@@ -1,0 +1,5 @@
+import sys
+
+from falsework.cli import main
+
+sys.exit(main())

@@ -1,0 +1,83 @@
+"""The command line: one module per command group, imported only when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from typing import Protocol
+
+from falsework import __version__
+from falsework.errors import FalseworkError
+
+COMMANDS = {
+    "release": "Build, check and export everything that runs on the machines",
+    "test": "Run Falsework's own tests",
+}
+
+
+class Command(Protocol):
+    """What a module in this package offers."""
+
+    def register(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, options: argparse.Namespace) -> int: ...
+
+
+def main(words: list[str] | None = None) -> int:
+    words = sys.argv[1:] if words is None else words
+    try:
+        return _dispatch(words)
+    except FalseworkError as error:
+        print(f"falsework: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("falsework: interrupted; the same command goes on where this one stopped", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader of our output is gone; nobody is left to tell, and the interpreter must not try at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except Exception as error:  # noqa: BLE001 - the last door: a person never sees a traceback
+        print(f"falsework: {_unexpected(error)}", file=sys.stderr)
+        return 70
+
+
+def _dispatch(words: list[str]) -> int:
+    name = words[0] if words else None
+    parser = argparse.ArgumentParser(
+        prog="falsework",
+        description="From bare machines to a self-hosted, highly available, OpenShift-shaped Kubernetes cluster.",
+    )
+    parser.add_argument("--version", action="version", version=f"falsework {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    module: Command | None = None
+    for command, summary in COMMANDS.items():
+        sub = commands.add_parser(command, help=summary, description=summary + ".")
+        if command == name:
+            module = importlib.import_module(f"falsework.cli.{command}")
+            module.register(sub)
+    options = parser.parse_args(words)
+    assert module is not None, "argparse lets only known commands through"
+    return module.run(options)
+
+
+def _unexpected(error: Exception) -> FalseworkError:
+    details = "".join(traceback.format_exception(error))
+    where = "nowhere: the temporary folder is not writable"
+    with (
+        contextlib.suppress(OSError),
+        tempfile.NamedTemporaryFile("w", prefix="falsework-error-", suffix=".log", delete=False) as file,
+    ):
+        file.write(details)
+        where = file.name
+    return FalseworkError(
+        f"this should not have happened: {type(error).__name__}: {error}",
+        cause="a fault in Falsework itself",
+        fix=f"run the same command again; if it fails again, report it with {where}",
+    )

@@ -1,0 +1,52 @@
+"""falsework test: the project's own tests, from a checkout."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from falsework.errors import UsageError
+
+ROOT = Path(__file__).parents[3]
+SUITES = ("unit", "component", "cluster")
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "part",
+        nargs="?",
+        choices=("all", "lint", *SUITES),
+        default="all",
+        help="unit takes seconds, component starts real daemons, cluster a whole cluster (default: all)",
+    )
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on to pytest")
+
+
+def run(options: argparse.Namespace) -> int:
+    if not (ROOT / "tests").is_dir():
+        raise UsageError("the tests are not part of an installed Falsework", fix="run ./falsework test in a checkout")
+    parts = ("lint", *SUITES) if options.part == "all" else (options.part,)
+    times: list[tuple[str, float, bool]] = []
+    for part in parts:
+        started = time.monotonic()
+        passed = all(
+            subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode == 0
+            for command in _commands(part, options.arguments)
+        )
+        times.append((part, time.monotonic() - started, passed))
+        if not passed:
+            break
+    for part, seconds, passed in times:
+        print(f"{part:<10} {seconds:7.1f} s  {'passed' if passed else 'FAILED'}", flush=True)
+    return 0 if all(passed for *_, passed in times) else 1
+
+
+def _commands(part: str, arguments: list[str]) -> list[list[str]]:
+    if part == "lint":
+        return [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]]
+    if not any((ROOT / "tests" / part).rglob("test_*.py")):
+        return []
+    return [["pytest", f"tests/{part}", *arguments]]

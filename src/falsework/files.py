@@ -1,0 +1,94 @@
+"""Writing so that a kill at any moment leaves the old file or the new one, never half of either."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from falsework.errors import FalseworkError
+
+CHUNK = 1 << 20
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def new_file(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` when the block ends well, and vanishes when it does not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    draft = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            os.fchmod(file.fileno(), mode)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def write_file(path: Path, content: bytes, mode: int = 0o644) -> None:
+    with new_file(path, mode) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def only_one(path: Path, when_busy: Callable[[str], None]) -> Iterator[None]:
+    """Hold an exclusive lock while the block runs. `when_busy` is told who has it before we wait.
+
+    The kernel drops the lock with the process, so a killed holder blocks nobody.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            when_busy(file.read().strip() or "another process")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        file.truncate()
+        file.write(f"process {os.getpid()}\n")
+        file.flush()
+        yield
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder of ours, which may already be gone."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def explained_disk_errors(folder: Path, need: str) -> Iterator[None]:
+    """Turn 'disk full' and 'not writable' below `folder` into a sentence that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise FalseworkError(
+                f"the disk that holds {folder} is full",
+                cause=need,
+                fix="free some space or set FALSEWORK_CACHE to a folder on a larger disk, then run this again",
+            ) from None
+        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM) and error.filename:
+            raise FalseworkError(
+                f"{error.filename} is not writable",
+                cause=str(error.strerror),
+                fix="run as root, or set FALSEWORK_CACHE to a folder of yours",
+            ) from None
+        raise

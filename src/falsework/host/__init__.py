@@ -1,0 +1,1 @@
+"""The host Falsework runs on: what it has, and how to get what it lacks."""

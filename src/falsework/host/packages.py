@@ -1,0 +1,108 @@
+"""Programs the host must have, and the packages that bring them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from falsework.errors import FalseworkError
+from falsework.process import CommandError, run
+
+
+@dataclass(frozen=True)
+class Program:
+    name: str
+    apt: str
+    dnf: str
+    looked_for: str = ""
+    """A file that shows the package is there, where the program's name on PATH does not."""
+
+    def is_there(self) -> bool:
+        if self.looked_for:
+            return Path(self.looked_for).exists()
+        return shutil.which(self.name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is not None
+
+
+PROGRAMS = {
+    program.name: program
+    for program in (
+        Program("setpriv", apt="util-linux", dnf="util-linux"),
+        Program("unshare", apt="util-linux", dnf="util-linux"),
+        Program("mmdebstrap", apt="mmdebstrap", dnf="mmdebstrap"),
+        Program("apt-get", apt="apt", dnf="apt"),
+        Program(
+            "debian-archive-keyring",
+            apt="debian-archive-keyring",
+            dnf="debian-keyring",
+            looked_for="/usr/share/keyrings/debian-archive-keyring.gpg",
+        ),
+        Program("mksquashfs", apt="squashfs-tools", dnf="squashfs-tools"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class PackageManager:
+    program: str
+    refresh: tuple[str, ...] | None
+    install: tuple[str, ...]
+
+
+APT = PackageManager("apt-get", ("apt-get", "update", "-q"), ("apt-get", "install", "-y", "--no-install-recommends"))
+DNF = PackageManager("dnf", None, ("dnf", "install", "-y", "--setopt=install_weak_deps=False"))
+
+
+def ensure(names: Iterable[str], report: Callable[[str], None]) -> None:
+    """Install what is missing of these programs, or say in a sentence why that cannot be done."""
+    missing = [PROGRAMS[name] for name in names if not PROGRAMS[name].is_there()]
+    if not missing:
+        return
+    manager = _package_manager()
+    packages = sorted({program.dnf if manager is DNF else program.apt for program in missing})
+    command = " ".join((*manager.install, *packages))
+    if os.geteuid() != 0:
+        raise FalseworkError(
+            f"{', '.join(program.name for program in missing)} missing, and only root can install packages",
+            fix=f"run `sudo {command}`, then the same command again",
+        )
+    report(f"installing {', '.join(packages)} with {manager.program}")
+    # No package may start its daemons on this host: Falsework starts what it needs where it needs it.
+    quiet = {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
+    try:
+        if manager.refresh:
+            run(manager.refresh, env=quiet, silence_limit=300)
+        run((*manager.install, *packages), env=quiet, silence_limit=600)
+    except CommandError as error:
+        raise FalseworkError(
+            f"{', '.join(packages)} could not be installed",
+            cause=error.cause,
+            fix=f"check the network and the package sources, run `{command}` by hand, then the same command again",
+        ) from None
+
+
+def _package_manager() -> PackageManager:
+    for manager in (APT, DNF):
+        if shutil.which(manager.program) and _distribution_uses(manager):
+            return manager
+    raise FalseworkError(
+        f"this distribution ({_os_release().get('PRETTY_NAME', 'unknown')}) is unknown to Falsework",
+        fix=f"install {', '.join(PROGRAMS)} yourself, then run the same command again",
+    )
+
+
+def _distribution_uses(manager: PackageManager) -> bool:
+    """Fedora offers apt too, to work on Debian roots: what counts is the distribution, not the program."""
+    release = _os_release()
+    family = {release.get("ID", ""), *release.get("ID_LIKE", "").split()}
+    return bool(family & ({"debian", "ubuntu"} if manager is APT else {"fedora", "rhel", "centos"}))
+
+
+def _os_release() -> dict[str, str]:
+    try:
+        lines = Path("/etc/os-release").read_text().splitlines()
+    except OSError:
+        return {}
+    return {key: value.strip('"') for key, _, value in (line.partition("=") for line in lines)}

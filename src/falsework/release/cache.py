@@ -1,0 +1,202 @@
+"""Content-addressed storage on this host, shared by every checkout and cluster.
+
+    blobs/sha256/<digest>      files, named by what is in them
+    trees/<name>-<digest>/     folders unpacked from blobs (the OS root, toolchains, image stores)
+    records/<key>.json         what an assembly step made from inputs that hash to <key>
+    work/                      drafts of a run in progress; whatever a killed run left is removed by the next
+    go/                        Go's own module and build caches
+
+A blob is trusted without reading it again only while its size, inode and change time are those noted when it
+was last hashed. Anyone who writes to it changes the change time, so an altered file is always noticed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from falsework.errors import FalseworkError
+from falsework.files import explained_disk_errors, only_one, remove_tree, sha256_of, write_file
+
+DISK_NEED = "a full build needs about 12 GB, a finished one keeps about 4 GB"
+
+
+def default_root() -> Path:
+    if chosen := os.environ.get("FALSEWORK_CACHE"):
+        return Path(chosen)
+    if os.geteuid() == 0:
+        return Path("/var/cache/falsework")
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "falsework"
+
+
+class Cache:
+    def __init__(self, root: Path, report: Callable[[str], None]) -> None:
+        """`report` is told, in a sentence, about everything found wrong and put right."""
+        self.root = root
+        self.report = report
+
+    # Blobs
+
+    def path_of(self, digest: str) -> Path:
+        return self.root / "blobs" / "sha256" / digest
+
+    def find(self, digest: str, name: str) -> Path | None:
+        """The blob with this digest, or None. A damaged one is removed and reported."""
+        path = self.path_of(digest)
+        try:
+            if self._seal_of(path) == self._noted_seal(path):
+                return path
+            actual = sha256_of(path)
+        except FileNotFoundError:
+            return None
+        if actual == digest:
+            self._note_seal(path)
+            return path
+        self.discard(digest)
+        self.report(f"{name}: the cached file had been altered or cut short; it was removed")
+        return None
+
+    def check(self, digest: str) -> str | None:
+        """Read a blob again in full. None if it is whole, else what is wrong with it."""
+        path = self.path_of(digest)
+        try:
+            actual = sha256_of(path)
+        except FileNotFoundError:
+            return "missing"
+        return None if actual == digest else f"its content is sha256:{actual}"
+
+    def discard(self, digest: str) -> None:
+        path = self.path_of(digest)
+        path.unlink(missing_ok=True)
+        self._seal_path(path).unlink(missing_ok=True)
+
+    def add(self, draft: Path, expected: str | None = None) -> str:
+        """Move a finished file of the work folder into the cache; return its digest."""
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        digest = sha256_of(draft)
+        if expected is not None and digest != expected:
+            draft.unlink()
+            raise DigestMismatchError(expected, digest)
+        path = self.path_of(digest)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.chmod(0o644)
+        draft.replace(path)
+        self._note_seal(path)
+        return digest
+
+    def add_bytes(self, content: bytes) -> str:
+        with self.work("bytes") as folder:
+            draft = folder / "blob"
+            draft.write_bytes(content)
+            return self.add(draft)
+
+    @staticmethod
+    def _seal_of(path: Path) -> dict[str, int]:
+        status = path.stat()
+        return {"size": status.st_size, "inode": status.st_ino, "changed": status.st_ctime_ns}
+
+    @staticmethod
+    def _seal_path(path: Path) -> Path:
+        return path.with_name(f"{path.name}.seal")
+
+    def _noted_seal(self, path: Path) -> Any:
+        try:
+            return json.loads(self._seal_path(path).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def _note_seal(self, path: Path) -> None:
+        write_file(self._seal_path(path), json.dumps(self._seal_of(path)).encode())
+
+    # Trees
+
+    def tree(self, name: str, key: str) -> Path:
+        """Where the unpacked folder `name` made from `key` is, or would be."""
+        return self.root / "trees" / f"{name}-{key[:16]}"
+
+    def has_tree(self, name: str, key: str) -> bool:
+        return self._tree_mark(name, key).is_file()
+
+    @contextlib.contextmanager
+    def new_tree(self, name: str, key: str) -> Iterator[Path]:
+        """A folder to fill; it becomes the tree when the block ends well."""
+        target = self.tree(name, key)
+        with self.work(name) as folder:
+            draft = folder / "tree"
+            draft.mkdir()
+            yield draft
+            self.drop_tree(name, key)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            draft.replace(target)
+            write_file(self._tree_mark(name, key), b"")
+
+    def drop_tree(self, name: str, key: str) -> None:
+        self._tree_mark(name, key).unlink(missing_ok=True)
+        remove_tree(self.tree(name, key))
+
+    def _tree_mark(self, name: str, key: str) -> Path:
+        tree = self.tree(name, key)
+        return tree.with_name(f"{tree.name}.complete")
+
+    # Records
+
+    def record(self, key: str) -> Any:
+        """What was made from the inputs `key` stands for, or None."""
+        try:
+            return json.loads(self._record_path(key).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def set_record(self, key: str, value: Any) -> None:
+        write_file(self._record_path(key), json.dumps(value, indent=1, sort_keys=True).encode())
+
+    def _record_path(self, key: str) -> Path:
+        return self.root / "records" / f"{key}.json"
+
+    # Work in progress
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Only one process changes the cache at a time; leftovers of killed ones are cleared first."""
+        with explained_disk_errors(self.root, DISK_NEED):
+            self.root.mkdir(parents=True, exist_ok=True)
+            with only_one(
+                self.root / "lock", lambda owner: self.report(f"{owner} is working on {self.root}; waiting for it")
+            ):
+                self._clear_leftovers()
+                yield
+
+    @contextlib.contextmanager
+    def work(self, purpose: str) -> Iterator[Path]:
+        parent = self.root / "work"
+        parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=parent, prefix=f"{purpose}."))
+        try:
+            yield folder
+        finally:
+            remove_tree(folder)
+
+    def _clear_leftovers(self) -> None:
+        leftovers = sorted((self.root / "work").glob("*"))
+        for folder in leftovers:
+            remove_tree(folder)
+        if leftovers:
+            names = ", ".join(sorted({folder.name.split(".")[0] for folder in leftovers}))
+            self.report(f"an earlier run was interrupted while working on {names}; its drafts were removed")
+
+    def free_bytes(self) -> int:
+        return shutil.disk_usage(self.root).free
+
+
+class DigestMismatchError(FalseworkError):
+    def __init__(self, expected: str, actual: str) -> None:
+        super().__init__(f"expected sha256:{expected}, got sha256:{actual}")
+        self.expected = expected
+        self.actual = actual
