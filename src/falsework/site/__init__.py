@@ -1,0 +1,1 @@
+"""The one declarative input: install-config.yaml and site.yaml, read, completed with defaults and checked."""
