@@ -16,6 +16,8 @@ from falsework import __version__
 from falsework.errors import FalseworkError
 
 COMMANDS = {
+    "init": "Write install-config.yaml and site.yaml, with comments, from a few answers",
+    "validate": "Check install-config.yaml and site.yaml, and say all that is wrong with them",
     "release": "Build, check and export everything that runs on the machines",
     "test": "Run Falsework's own tests",
 }

@@ -229,13 +229,28 @@ def check_room(config: SiteConfig, counts: Counts, cidr: IPv4Network, place: Pla
 
 
 def check_providers(config: SiteConfig, distribution: Distribution, problems: Problems) -> None:
-    """OpenShift's machines bring their own operating system, which is no container's."""
-    if distribution is not Distribution.OPENSHIFT:
-        return
-    for provider in (config.provider, *(machine.provider for machine in config.machines.or_else([]))):
-        if provider.value is Provider.NSPAWN:
+    """What a provider cannot do, and what it must be told."""
+    listed = config.machines.or_else([])
+    if distribution is Distribution.OPENSHIFT:
+        # OpenShift's machines bring their own operating system, which is no container's.
+        for provider in (config.provider, *(machine.provider for machine in listed)):
+            if provider.value is Provider.NSPAWN:
+                problems.error(
+                    provider.where(),
+                    "distribution openshift does not run on provider nspawn",
+                    "use libvirt or manual, or distribution: kubernetes",
+                )
+    if config.machines.absent and config.provider.value is Provider.MANUAL:
+        problems.error(
+            config.provider.where(),
+            "provider manual means machines that exist, and site.yaml lists none",
+            "list them under machines, each with its MAC address",
+        )
+    for machine in listed:
+        provider = machine.provider if not machine.provider.absent else config.provider
+        if provider.value is Provider.MANUAL and machine.mac.absent:
             problems.error(
-                provider.where(),
-                "distribution openshift does not run on provider nspawn",
-                "use libvirt or manual, or distribution: kubernetes",
+                machine.place,
+                "a machine of provider manual has no mac",
+                "write the MAC address of the card it boots from: it is how the machine is known",
             )

@@ -26,6 +26,8 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _INTERFACE = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,14}")
 _NFS_PATH = re.compile(r"/[-A-Za-z0-9_./]*")
 
+MAX_CLUSTER_NAME = 54
+"""63 for a DNS label, less 9 for `\\052.apps.`, as DNS servers write the wildcard in front of the name."""
 SSH_KEY_TYPES = (
     "ssh-ed25519",
     "ssh-rsa",
@@ -79,6 +81,18 @@ def dns_subdomain(text: str, name: str) -> str:
                 "use labels of at most 63 lower-case letters, digits and '-', with dots between them",
             )
     return text
+
+
+def base_domain(text: str, name: str) -> str:
+    return dns_subdomain(text.removesuffix("."), name)
+
+
+def cluster_name(text: str, name: str) -> str:
+    if len(text) > MAX_CLUSTER_NAME:
+        raise FormError(
+            f"{name} has {len(text)} characters", f"use at most {MAX_CLUSTER_NAME}: DNS needs the rest for *.apps"
+        )
+    return dns_subdomain(text, name)
 
 
 def mac_address(text: str, name: str) -> str:

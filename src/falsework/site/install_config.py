@@ -21,8 +21,6 @@ T = TypeVar("T")
 
 FILE = "install-config.yaml"
 API_VERSIONS = ("v1", "v1beta3", "v1beta4")
-MAX_NAME = 54
-"""63 for a DNS label, less 9 for `\\052.apps.`, as DNS servers write the wildcard in front of the name."""
 MAX_REPLICAS = 5000
 OVN = "OVNKubernetes"
 
@@ -105,25 +103,15 @@ def _read_identity(top: Fields, config: InstallConfig) -> None:
     top.choice("apiVersion", API_VERSIONS)
     top.choice("kind", ("InstallConfig",))
     top.require("baseDomain", "name the domain the cluster is put under, such as example.com")
-    config.base_domain = formed(top.text("baseDomain"), "baseDomain", _base_domain, top.problems)
+    config.base_domain = formed(top.text("baseDomain"), "baseDomain", forms.base_domain, top.problems)
     top.require("metadata", "name the cluster: metadata: {name: lab}")
     metadata = top.fields("metadata")
     if metadata is None:
         return
     metadata.require("name", "name the cluster: metadata: {name: lab}")
-    config.name = formed(metadata.text("name"), "metadata.name", _cluster_name, top.problems)
+    config.name = formed(metadata.text("name"), "metadata.name", forms.cluster_name, top.problems)
     metadata.word("creationTimestamp", "a date")
     metadata.refuse_unknown()
-
-
-def _base_domain(text: str, name: str) -> str:
-    return forms.dns_subdomain(text.removesuffix("."), name)
-
-
-def _cluster_name(text: str, name: str) -> str:
-    if len(text) > MAX_NAME:
-        raise FormError(f"{name} has {len(text)} characters", f"use at most {MAX_NAME}: DNS needs the rest for *.apps")
-    return forms.dns_subdomain(text, name)
 
 
 def _read_pools(top: Fields, config: InstallConfig) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from falsework.site import install_config, site_config
@@ -78,7 +78,13 @@ def examine(folder: Path, *, routes: HostRoutes = read_host_routes) -> Examined:
         path = folder / name
         return read_yaml(path, problems) if path.exists() or path.is_symlink() else Mapping(Place(name))
 
-    return _examine(node(install_config.FILE), node(site_config.FILE), routes, problems)
+    examined = _examine(node(install_config.FILE), node(site_config.FILE), routes, problems)
+    return Examined(examined.site, tuple(_in_folder(problem, folder) for problem in examined.problems))
+
+
+def _in_folder(problem: Problem, folder: Path) -> Problem:
+    """The place as an editor started from here finds it."""
+    return replace(problem, place=replace(problem.place, file=str(folder / problem.file)))
 
 
 def examine_text(
