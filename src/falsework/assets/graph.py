@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import fcntl
 import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -28,6 +30,7 @@ from falsework.errors import FalseworkError, UsageError
 from falsework.files import write_file
 
 STATE_FILE = ".falsework-state.json"
+_WRITERS = 16
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 
 T = TypeVar("T")
@@ -140,10 +143,17 @@ class Graph:
 
     def bring_up_to_date(self, targets: Iterable[str], when_busy: Callable[[str], None] = print) -> Report:
         """Make the targets and what they need, as far as it is missing, outdated or about to expire."""
-        wanted = self._closure(targets)
-        _private_folder(self.folder)
-        with _alone_in(self.folder, when_busy):
-            return _Run(self, wanted).go()
+        with _explained(self.folder):
+            _private_folder(self.folder)
+            with _alone_in(self.folder, when_busy):
+                run = _Run(self, self._closure(targets))
+                report = run.go()
+                run.commit()
+                return report
+
+    def preview(self, targets: Iterable[str]) -> Report:
+        """What `bring_up_to_date` would do now. Touches nothing."""
+        return _Run(self, self._closure(targets)).go()
 
     def _closure(self, targets: Iterable[str]) -> list[Asset]:
         wanted: set[str] = set()
@@ -154,7 +164,8 @@ class Graph:
                 wanted.add(name)
                 asset = self.assets[name]
                 queue += asset.needs
-                queue += (other.name for other in self.assets.values() if _lies_in(other, asset.folders))
+                if asset.folders:
+                    queue += (other.name for other in self.assets.values() if _lies_in(other, asset.folders))
         return [asset for asset in self.assets.values() if asset.name in wanted]
 
 
@@ -164,7 +175,7 @@ def _lies_in(asset: Asset, folders: tuple[str, ...]) -> bool:
 
 
 class _Run:
-    """One pass over the graph. Only `_commit` changes anything."""
+    """One pass over the graph. Only `commit` changes anything."""
 
     def __init__(self, graph: Graph, wanted: list[Asset]) -> None:
         self.graph = graph
@@ -186,13 +197,11 @@ class _Run:
         self._listed: dict[str, list[str]] = {}
 
     def go(self) -> Report:
-        self._clear_drafts()
         for name in self.state.assets.keys() - self.graph.assets.keys():
             self._drop(name)
         for asset in self.wanted:
             self._visit(asset)
         self._retire_orphans()
-        self._commit()
         return Report(
             self.made, tuple(sorted(self.writes)), tuple(self.removes), tuple(self.edited), tuple(self.warnings)
         )
@@ -368,7 +377,9 @@ class _Run:
 
     def _first_to_expire(self, asset: Asset) -> str | None:
         """Nothing is good for longer than what is in it."""
-        needs = [*asset.needs, *(name for name in self._expires if _lies_in(self.graph.assets[name], asset.folders))]
+        needs = list(asset.needs)
+        if asset.folders:
+            needs += (name for name in self._expires if _lies_in(self.graph.assets[name], asset.folders))
         return min((ends for name in needs if (ends := self._expires[name])), default=None)
 
     # What is there
@@ -427,16 +438,20 @@ class _Run:
 
     # Changing it
 
-    def _commit(self) -> None:
+    def commit(self) -> None:
+        self._clear_drafts()
         if self.writes or self.removes:
             pending: dict[str, list[str | None]] = {
                 path: [self._on_disk(path), _sha256(content)] for path, content in self.writes.items()
             }
             pending |= {path: [found, None] for path, found in self.removes.items()}
             State(self.state.assets, self.state.pending | pending).save(self.folder)
-            for path, content in self.writes.items():
-                _private_folder((self.folder / path).parent)
-                write_file(self.folder / path, content, 0o600)
+            for parent in {(self.folder / path).parent for path in self.writes}:
+                _private_folder(parent)
+            with ThreadPoolExecutor(_WRITERS) as pool:
+                # Waiting for the disk is most of the work, and the disk likes to be asked for many files at once.
+                for _ in pool.map(self._write, self.writes):
+                    pass
             for path in self.removes:
                 (self.folder / path).unlink(missing_ok=True)
                 with contextlib.suppress(OSError):
@@ -445,6 +460,9 @@ class _Run:
         done = State(self.records, {path: sums for path, sums in self.state.pending.items() if path in unsettled})
         if self.writes or self.removes or done != self.state:
             done.save(self.folder)
+
+    def _write(self, path: str) -> None:
+        write_file(self.folder / path, self.writes[path], 0o600)
 
     def _not_reached(self) -> set[str]:
         """Files of assets that this run had no reason to look at."""
@@ -469,6 +487,19 @@ def _private_folder(folder: Path) -> None:
     if not folder.is_dir():
         _private_folder(folder.parent)
         folder.mkdir(mode=0o700)
+
+
+@contextlib.contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        place = error.filename or folder
+        raise FalseworkError(
+            f"{place}: {error.strerror}",
+            cause="the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else None,
+            fix="mend that and run the same command again; no file is half written",
+        ) from None
 
 
 @contextlib.contextmanager

@@ -9,6 +9,9 @@ Every machine has a client certificate of its own, good for a day, that names th
 `system:join:` is as long as the kubelet's own `system:node:`, so a name that fits one fits the other. RBAC
 cannot look into a request. Whoever approves it calls `refusal`, which compares what is asked for with who
 asks and with the inventory.
+
+The identity that OpenShift gives to all machines alike (the service account node-bootstrapper) does not exist
+here: it may ask for any node's name, it lives for ten years, and its name is longer than X.509 allows.
 """
 
 from __future__ import annotations
@@ -21,11 +24,6 @@ from falsework.site.model import Role
 USER_PREFIX = "system:join:"
 GROUP = "system:bootstrappers"
 ROLE_GROUP_PREFIX = "system:bootstrappers:falsework:"
-
-SHARED_USER = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
-"""The identity that OpenShift gives to all machines alike. Here no machine has it: a request from it may be for
-any node, so only a person approves it."""
-SHARED_GROUPS = ("system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts")
 
 
 def subject_for(node: str, role: Role) -> Subject:

@@ -170,10 +170,9 @@ def node_rbac() -> list[Object]:
     def group(name: str) -> Object:
         return {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": name}
 
-    shared = {"kind": "ServiceAccount", "name": "node-bootstrapper", "namespace": MCO_NAMESPACE}
     renewal = "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient"
     return [
-        binding("system-bootstrap-node-bootstrapper", "system:node-bootstrapper", group(join.GROUP), shared),
+        binding("system-bootstrap-node-bootstrapper", "system:node-bootstrapper", group(join.GROUP)),
         binding("system-bootstrap-node-renewal", renewal, group("system:nodes")),
         binding("falsework-node-proxier", "system:node-proxier", group("system:nodes")),
     ]

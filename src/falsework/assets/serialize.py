@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from typing import Any
 
 import yaml
@@ -26,6 +27,7 @@ def _text(dumper: Any, text: str) -> Any:
 
 
 _Dumper.add_representer(str, _text)
+_Dumper.add_multi_representer(StrEnum, lambda dumper, member: _text(dumper, str(member)))
 
 
 def to_yaml(*documents: Any) -> bytes:
@@ -63,3 +65,30 @@ def documents_in(path: str, content: bytes) -> list[dict[str, Any]]:
             )
         found += document["items"] if document["kind"] == "List" and "items" in document else [document]
     return found
+
+
+def to_unit(**sections: dict[str, str | list[str]]) -> str:
+    """A systemd unit; a list gives a key several times."""
+    blocks = []
+    for name, settings in sections.items():
+        lines = [f"[{name}]"]
+        for key, value in settings.items():
+            lines += [f"{key}={line}" for line in ([value] if isinstance(value, str) else value)]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
+
+
+def to_toml(data: dict[str, Any]) -> bytes:
+    """Tables of texts, numbers, truth values and lists of texts: what containerd's config needs."""
+    return "\n".join(_toml_lines(data, ())).encode() + b"\n"
+
+
+def _toml_lines(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
+    # JSON writes texts, numbers, truth values and lists of them exactly as TOML does.
+    lines = [f"{key} = {json.dumps(value)}" for key, value in table.items() if not isinstance(value, dict)]
+    if path and lines:
+        lines.insert(0, f"[{'.'.join(json.dumps(part) for part in path)}]")
+    for key, value in table.items():
+        if isinstance(value, dict):
+            lines += ["", *_toml_lines(value, (*path, key))] if lines else _toml_lines(value, (*path, key))
+    return lines

@@ -18,6 +18,9 @@ from falsework.errors import FalseworkError
 COMMANDS = {
     "init": "Write install-config.yaml and site.yaml, with comments, from a few answers",
     "validate": "Check install-config.yaml and site.yaml, and say all that is wrong with them",
+    "plan": "Show what would be made and where everything will be, touching nothing",
+    "create": "Make manifests, certificates and Ignition configs",
+    "certs": "Show when which certificate expires",
     "release": "Build, check and export everything that runs on the machines",
     "test": "Run Falsework's own tests",
 }

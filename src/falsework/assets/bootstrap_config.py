@@ -1,0 +1,238 @@
+"""bootstrap.ign: the machine that has everything with it, because there is nobody yet to ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from falsework.assets import node
+from falsework.assets.graph import Files
+from falsework.assets.ignition import Config, File, Link, Unit, config
+from falsework.assets.manifests import CVO_OVERRIDES
+from falsework.assets.objects import Object
+from falsework.assets.serialize import documents_in, to_json, to_unit, to_yaml
+from falsework.errors import UsageError
+from falsework.site.model import Machine
+
+HOME = "/opt/openshift"
+DONE = f"{HOME}/.bootkube.done"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What goes into the config, by where it goes."""
+
+    manifests: Files
+    tls: Files
+    """File name below tls/ → content."""
+    auth: Files
+    loopback: bytes
+    machine_configs: dict[str, Object]
+    pools: dict[str, Object]
+    inventory: list[dict[str, str]]
+    client_ca: bytes
+    ssh_keys: tuple[str, ...]
+    pull_secret: str | None
+    release_image: str
+    sandbox_image: str
+
+
+def bootstrap_config(machine: Machine, fqdn: str, contents: Contents) -> Config:
+    return config(
+        files=[
+            *_manifest_files(contents.manifests),
+            *(File(f"{HOME}/tls/{name}", content, 0o600) for name, content in sorted(contents.tls.items())),
+            *(File(f"{HOME}/auth/{name}", content, 0o600) for name, content in sorted(contents.auth.items())),
+            File(f"{HOME}/inventory.json", to_json(contents.inventory)),
+            *_machine_config_server(contents),
+            *_host(machine, fqdn, contents),
+        ],
+        links=[Link(f"{HOME}/bootkube.sh", "/usr/local/bin/bootkube.sh")],
+        units=_units(),
+        ssh_keys={"core": contents.ssh_keys},
+    )
+
+
+def _host(machine: Machine, fqdn: str, contents: Contents) -> list[File]:
+    files = [
+        *node.runtime_files(contents.sandbox_image),
+        *node.kubelet_files(node.standalone_kubelet_config(), contents.client_ca),
+        *node.machine_files(machine, fqdn, contents.sandbox_image),
+        # Where a person who follows a guide looks for it, readable for the user they logged in as.
+        File("/etc/kubernetes/kubeconfigs/localhost.kubeconfig", contents.loopback, 0o640, group="core"),
+        File("/etc/falsework/release.env", f"RELEASE_IMAGE={contents.release_image}\n".encode()),
+    ]
+    if contents.pull_secret:
+        files.append(File("/root/.docker/config.json", contents.pull_secret.encode(), 0o600))
+    return files
+
+
+def _machine_config_server(contents: Contents) -> list[File]:
+    """What the Machine Config Server serves before there is an API to ask."""
+    home = "/etc/mcs/bootstrap"
+    return [
+        *(File(f"{home}/machine-pools/{name}.yaml", to_yaml(pool)) for name, pool in contents.pools.items()),
+        *(
+            File(f"{home}/machine-configs/{name}.yaml", to_yaml(entry), 0o600)
+            for name, entry in contents.machine_configs.items()
+        ),
+    ]
+
+
+# Manifests
+
+
+def _manifest_files(manifests: Files) -> list[File]:
+    overrides, restore = _overrides(manifests)
+    files = [
+        File(
+            f"{HOME}/{path}",
+            overrides if path == CVO_OVERRIDES and overrides else content,
+            0o600 if any(document["kind"] == "Secret" for document in documents_in(path, content)) else 0o644,
+        )
+        for path, content in sorted(manifests.items())
+    ]
+    return [*files, File(f"{HOME}/original_cvo_overrides.patch", restore)]
+
+
+def _overrides(manifests: Files) -> tuple[bytes | None, bytes]:
+    """While the bootstrap creates the manifests, the version operator must leave them alone; afterwards the
+    patch gives it the list back that the person wrote, which usually is none."""
+    listed = _listed(manifests)
+    content = manifests.get(CVO_OVERRIDES)
+    if content is None:
+        return None, to_json({"spec": {"overrides": None}})
+    (version, *others) = documents_in(CVO_OVERRIDES, content)
+    own = version.get("spec", {}).get("overrides")
+    version = {**version, "spec": {**version.get("spec", {}), "overrides": [*(own or []), *listed]}}
+    return to_yaml(version, *others), to_json({"spec": {"overrides": own}})
+
+
+def _listed(manifests: Files) -> list[dict[str, Any]]:
+    seen: dict[tuple[str, str, str, str], str] = {}
+    for path, content in sorted(manifests.items()):
+        for document in documents_in(path, content):
+            metadata = document.get("metadata") or {}
+            api = str(document.get("apiVersion", ""))
+            group = api.rpartition("/")[0]
+            key = (group, str(document["kind"]), str(metadata.get("namespace", "")), str(metadata.get("name", "")))
+            if key in seen:
+                raise UsageError(
+                    f"{path} has the same {key[1]} {key[3]} as {seen[key]}",
+                    cause="only one of them could be created",
+                    fix="remove one of the two and run this again",
+                )
+            seen[key] = path
+    return [
+        {"group": group, "kind": kind, "name": name, "namespace": namespace, "unmanaged": True}
+        for (group, kind, namespace, name), path in seen.items()
+        if kind != "ClusterVersion"
+    ]
+
+
+# Units
+
+
+def _units() -> list[Unit]:
+    return [
+        node.containerd_unit(),
+        node.kubelet_unit(standalone=True),
+        _release_image(),
+        _bootkube(),
+        _approve_csr(),
+        _progress(),
+        *_journal_gateway(),
+    ]
+
+
+def _release_image() -> Unit:
+    text = to_unit(
+        Unit={
+            "Description": "Have the release image at hand",
+            "Wants": "containerd.service",
+            "After": "containerd.service",
+        },
+        Service={
+            "Type": "oneshot",
+            "RemainAfterExit": "yes",
+            "EnvironmentFile": "/etc/falsework/release.env",
+            "ExecStart": "/usr/local/bin/release-image-download.sh",
+        },
+    )
+    return Unit("release-image.service", text)
+
+
+def _bootkube() -> Unit:
+    """Not enabled itself: what waits for it pulls it in."""
+    text = to_unit(
+        Unit={
+            "Description": "Bootstrap a Kubernetes cluster",
+            "Requires": "release-image.service",
+            "Wants": "kubelet.service",
+            "After": "kubelet.service release-image.service",
+            "ConditionPathExists": f"!{DONE}",
+        },
+        Service={
+            "WorkingDirectory": HOME,
+            "EnvironmentFile": "/etc/falsework/release.env",
+            "ExecStart": "/usr/local/bin/bootkube.sh",
+            "Restart": "on-failure",
+            "RestartSec": "5s",
+        },
+    )
+    return Unit("bootkube.service", text)
+
+
+def _approve_csr() -> Unit:
+    return _beside_bootkube(
+        "approve-csr.service",
+        "Approve the certificate requests of this site's machines",
+        f"/usr/local/bin/approve-csr.sh {HOME}/auth/kubeconfig-loopback",
+    )
+
+
+def _progress() -> Unit:
+    return _beside_bootkube(
+        "progress.service", "Report the completion of the bootstrap", "/usr/local/bin/report-progress.sh"
+    )
+
+
+def _beside_bootkube(name: str, description: str, command: str) -> Unit:
+    text = to_unit(
+        Unit={"Description": description, "Wants": "bootkube.service", "After": "bootkube.service"},
+        Service={
+            "WorkingDirectory": HOME,
+            "Environment": f"KUBECONFIG={HOME}/auth/kubeconfig-loopback",
+            "ExecStart": command,
+            "Restart": "on-failure",
+            "RestartSec": "5s",
+        },
+        Install={"WantedBy": "multi-user.target"},
+    )
+    return Unit(name, text, enabled=True)
+
+
+def _journal_gateway() -> list[Unit]:
+    """The journal over HTTPS on port 19531, where the image has systemd's gateway."""
+    program = "/usr/lib/systemd/systemd-journal-gatewayd"
+    home = f"{HOME}/tls/journal-gatewayd"
+    key_for_it = to_unit(
+        Unit={"Description": "Let the journal gateway read its key", "ConditionPathExists": program},
+        Service={
+            "Type": "oneshot",
+            "ExecStart": f"/bin/chown systemd-journal-gateway {home}.key",
+            "RemainAfterExit": "yes",
+        },
+        Install={"WantedBy": "multi-user.target"},
+    )
+    with_certificate = to_unit(
+        Unit={"Wants": "chown-gatewayd-key.service", "After": "chown-gatewayd-key.service"},
+        Service={
+            "ExecStart": ["", f"{program} --key={home}.key --cert={home}.crt --trust={HOME}/tls/root-ca.crt"],
+        },
+    )
+    return [
+        Unit("chown-gatewayd-key.service", key_for_it, enabled=True),
+        Unit("systemd-journal-gatewayd.service", dropins={"certs.conf": with_certificate}),
+        Unit("systemd-journal-gatewayd.socket", enabled=True),
+    ]

@@ -1,0 +1,255 @@
+"""What every machine runs: containerd and the kubelet, and on nodes kube-proxy too.
+
+The settings fit a machine of its own. A machine that shares kernel and disk with its host (provider nspawn)
+gets a few others from files of its own (`shared_kernel`), so that machines of a role still have one config.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from falsework.assets.ignition import File, Unit
+from falsework.assets.serialize import to_toml, to_unit, to_yaml
+from falsework.site.model import IPAddress, Machine, Provider, Role, Site
+
+CONTAINERD_SOCKET = "unix:///run/containerd/containerd.sock"
+JOIN_KUBECONFIG = "/etc/kubernetes/kubeconfig"
+KUBELET_CA = "/etc/kubernetes/kubelet-ca.crt"
+MANIFESTS = "/etc/kubernetes/manifests"
+_KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
+_KUBELET_CONF_D = "/etc/openshift/kubelet.conf.d"
+_CONTAINERD_CONF = "/etc/containerd/config.toml"
+_CONTAINERD_SHARED_CONF = "/etc/containerd/shared-kernel.toml"
+_NODE_KUBECONFIG = "/var/lib/kubelet/kubeconfig"
+_NODE_CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """Everything of the site and the release that the machines' own services are set up with."""
+
+    api_int_host: str
+    dns_address: IPAddress
+    cluster_cidrs: tuple[str, ...]
+    sandbox_image: str
+
+    @classmethod
+    def of(cls, site: Site, sandbox_image: str) -> NodeFacts:
+        networking = site.networking
+        cidrs = tuple(str(network.cidr) for network in networking.cluster_networks)
+        return cls(site.api_int_host, networking.dns_service_address, cidrs, sandbox_image)
+
+
+# Container runtime
+
+
+def runtime_files(sandbox_image: str) -> list[File]:
+    crictl = {"runtime-endpoint": CONTAINERD_SOCKET, "image-endpoint": CONTAINERD_SOCKET}
+    return [
+        File(_CONTAINERD_CONF, containerd_config(sandbox_image, shared_kernel=False)),
+        File("/etc/crictl.yaml", to_yaml(crictl)),
+    ]
+
+
+def containerd_config(sandbox_image: str, *, shared_kernel: bool) -> bytes:
+    """In a container, without CAP_SYS_RESOURCE, no score may be lowered, and systemd's cgroups are not ours."""
+    runc = {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": not shared_kernel}}
+    return to_toml(
+        {
+            "version": 3,
+            "plugins": {
+                "io.containerd.cri.v1.images": {"pinned_images": {"sandbox": sandbox_image}},
+                "io.containerd.cri.v1.runtime": {
+                    "restrict_oom_score_adj": shared_kernel,
+                    "containerd": {"default_runtime_name": "runc", "runtimes": {"runc": runc}},
+                },
+            },
+        }
+    )
+
+
+def containerd_unit() -> Unit:
+    return Unit(
+        "containerd.service",
+        to_unit(
+            Unit={"Description": "containerd container runtime", "After": "network.target local-fs.target"},
+            Service={
+                "Type": "notify",
+                "Environment": f"CONTAINERD_CONFIG={_CONTAINERD_CONF}",
+                "EnvironmentFile": "-/etc/containerd/machine.env",
+                "ExecStart": "/usr/bin/containerd --config ${CONTAINERD_CONFIG}",
+                "Restart": "always",
+                "RestartSec": "1",
+                "Delegate": "yes",
+                "KillMode": "process",
+                "OOMScoreAdjust": "-999",
+                "TasksMax": "infinity",
+            },
+            Install={"WantedBy": "multi-user.target"},
+        ),
+        enabled=True,
+    )
+
+
+# Kubelet
+
+
+def node_kubelet_config(role: Role, dns_address: IPAddress) -> bytes:
+    config = _kubelet_config(
+        authentication={
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": KUBELET_CA},
+        },
+        authorization={"mode": "Webhook"},
+        serverTLSBootstrap=True,
+        rotateCertificates=True,
+        clusterDNS=[str(dns_address)],
+        clusterDomain="cluster.local",
+        maxPods=250,
+        nodeStatusReportFrequency="5m",
+    )
+    if role is Role.MASTER:
+        config["registerWithTaints"] = [{"key": "node-role.kubernetes.io/master", "effect": "NoSchedule"}]
+    return to_yaml(config)
+
+
+def standalone_kubelet_config() -> bytes:
+    """The bootstrap's: it runs static pods, knows no API server, and never becomes a node."""
+    return to_yaml(
+        _kubelet_config(
+            authentication={
+                "anonymous": {"enabled": False},
+                "webhook": {"enabled": False},
+                "x509": {"clientCAFile": KUBELET_CA},
+            },
+            authorization={"mode": "AlwaysAllow"},
+            registerNode=False,
+        )
+    )
+
+
+def _kubelet_config(**settings: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "staticPodPath": MANIFESTS,
+        "containerRuntimeEndpoint": CONTAINERD_SOCKET,
+        "cgroupDriver": "systemd",
+        "failSwapOn": False,
+        "readOnlyPort": 0,
+        "serializeImagePulls": False,
+        **settings,
+    }
+
+
+def kubelet_unit(*, standalone: bool) -> Unit:
+    arguments = [f"--config={_KUBELET_CONF}", f"--config-dir={_KUBELET_CONF_D}"]
+    if not standalone:
+        arguments += [f"--bootstrap-kubeconfig={JOIN_KUBECONFIG}", f"--kubeconfig={_NODE_KUBECONFIG}"]
+    arguments += ["--node-ip=${KUBELET_NODE_IP}", "--v=2"]
+    return Unit(
+        "kubelet.service",
+        to_unit(
+            Unit={
+                "Description": "Kubernetes Kubelet",
+                "Wants": "containerd.service",
+                "After": "containerd.service network-online.target",
+            },
+            Service={
+                "Type": "notify",
+                "Environment": "KUBELET_NODE_IP=",
+                "ExecStartPre": f"/bin/mkdir -p {MANIFESTS} {_KUBELET_CONF_D}",
+                "ExecStart": " ".join(["/usr/bin/kubelet", *arguments]),
+                "Restart": "always",
+                "RestartSec": "1",
+            },
+            Install={"WantedBy": "multi-user.target"},
+        ),
+        enabled=True,
+    )
+
+
+# Services
+
+
+def kube_proxy_config(cluster_cidrs: tuple[str, ...]) -> bytes:
+    """It acts as its node (the renewed certificate is read again from its file), and leaves connection
+    tracking limits alone: they cannot be set in a network namespace."""
+    return to_yaml(
+        {
+            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+            "kind": "KubeProxyConfiguration",
+            "clientConnection": {"kubeconfig": _NODE_KUBECONFIG},
+            "clusterCIDR": ",".join(cluster_cidrs),
+            "mode": "nftables",
+            "conntrack": {"maxPerCore": 0, "min": 0},
+        }
+    )
+
+
+def kube_proxy_units() -> list[Unit]:
+    """kube-proxy starts the moment its node has a certificate."""
+    service = to_unit(
+        Unit={"Description": "Kubernetes Service routing", "After": "kubelet.service"},
+        Service={
+            "ExecStart": "/usr/bin/kube-proxy --config=/etc/kubernetes/kube-proxy.conf --v=2",
+            "Restart": "always",
+            "RestartSec": "1",
+        },
+    )
+    path = to_unit(
+        Unit={"Description": "Wait for the node's certificate, then route Services"},
+        Path={"PathExists": _NODE_CERTIFICATE, "Unit": "kube-proxy.service"},
+        Install={"WantedBy": "multi-user.target"},
+    )
+    return [Unit("kube-proxy.service", service), Unit("kube-proxy.path", path, enabled=True)]
+
+
+def api_server_url(api_int_host: str) -> File:
+    """For what runs on the host's network before Service routing works."""
+    text = f"KUBERNETES_SERVICE_HOST='{api_int_host}'\nKUBERNETES_SERVICE_PORT='6443'\n"
+    return File("/etc/kubernetes/apiserver-url.env", text.encode())
+
+
+# One machine
+
+
+def kubelet_files(config: bytes, client_ca: bytes) -> list[File]:
+    return [File(_KUBELET_CONF, config), File(KUBELET_CA, client_ca)]
+
+
+def machine_files(machine: Machine, fqdn: str, sandbox_image: str) -> list[File]:
+    """What is this machine's own: its name, its address, and how it lives with its host."""
+    node_ip = to_unit(Service={"Environment": f'"KUBELET_NODE_IP={machine.address}"'})
+    files = [
+        File("/etc/hostname", f"{fqdn}\n".encode()),
+        File("/etc/systemd/system/kubelet.service.d/20-nodenet.conf", node_ip.encode()),
+    ]
+    return [*files, *shared_kernel(sandbox_image)] if machine.provider is Provider.NSPAWN else files
+
+
+@cache
+def shared_kernel(sandbox_image: str) -> tuple[File, ...]:
+    """For a machine in a container: the host's cgroups as they are, and the host's disk, which is not ours to judge."""
+    kubelet = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "cgroupDriver": "cgroupfs",
+        "failCgroupV1": False,
+        "evictionHard": {
+            "memory.available": "100Mi",
+            "nodefs.available": "0%",
+            "nodefs.inodesFree": "0%",
+            "imagefs.available": "0%",
+            "imagefs.inodesFree": "0%",
+        },
+        "imageGCHighThresholdPercent": 100,
+    }
+    return (
+        File(f"{_KUBELET_CONF_D}/50-shared-kernel.conf", to_yaml(kubelet)),
+        File(_CONTAINERD_SHARED_CONF, containerd_config(sandbox_image, shared_kernel=True)),
+        File("/etc/containerd/machine.env", f"CONTAINERD_CONFIG={_CONTAINERD_SHARED_CONF}\n".encode()),
+    )
