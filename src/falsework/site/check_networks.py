@@ -144,7 +144,8 @@ def _refuse_ipv6(everything: list[Used], problems: Problems) -> None:
 
 def _check_families(lists: dict[str, list[Used]], problems: Problems) -> None:
     """IPv6 in one list asks for it in all three, after IPv4; machines need IPv4 in any case."""
-    dual = any(used.network.version == 6 for used in lists["serviceNetwork"])
+    service = {used.network.version for used in lists["serviceNetwork"]}
+    dual = service == {4, 6}
     for key, networks in lists.items():
         versions = [used.network.version for used in networks]
         place = next((used.place for used in networks if used.place), None)
@@ -156,7 +157,7 @@ def _check_families(lists: dict[str, list[Used]], problems: Problems) -> None:
             problems.error(place, f"{key} has an IPv6 network first", "put the IPv4 network first")
         elif dual and 6 not in versions:
             problems.error(place, f"{key} has no IPv6 network, but serviceNetwork has", "add one, or use IPv4 alone")
-        elif not dual and 6 in versions:
+        elif service == {4} and 6 in versions:
             six = next(used for used in networks if used.network.version == 6)
             assert six.place is not None, "there is no IPv6 default"
             problems.error(
@@ -184,6 +185,8 @@ def _check_host_prefixes(
         if not entry.cidr or entry.host_prefix.bad:
             continue
         cidr = entry.cidr.got()
+        if cidr.version == 6 and distribution is Distribution.KUBERNETES:
+            continue
         if entry.host_prefix.absent:
             if distribution is Distribution.KUBERNETES or network_type == OVN:
                 right = (

@@ -79,7 +79,7 @@ class Fields:
     def _node(self, key: str) -> Node | None:
         """The value, where null is the same as not written."""
         if key not in self.known:
-            self.known.append(key)
+            self.known.append(str(key))
         node = self.node.entries.get(key)
         return None if isinstance(node, Scalar) and node.is_null else node
 
