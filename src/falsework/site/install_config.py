@@ -26,7 +26,7 @@ OVN = "OVNKubernetes"
 
 _CAPABILITY_SETS_WITHOUT_INGRESS = ("None", "v4.11", "v4.12", "v4.13", "v4.14", "v4.15")
 _PASSED_ON = ("imageContentSources", "imageDigestSources", "featureSet", "featureGates", "osImageStream")
-_OTHER_PLATFORMS = (
+OTHER_PLATFORMS = (
     "alibabacloud",
     "aws",
     "azure",
@@ -282,7 +282,7 @@ def _read_platform(top: Fields) -> None:
     platform = top.fields("platform")
     if platform is None:
         return
-    for other in _OTHER_PLATFORMS:
+    for other in OTHER_PLATFORMS:
         if other in platform.node.keys:
             platform.known.append(other)
             what = f"platform {other} is not for machines you bring yourself"
@@ -290,7 +290,7 @@ def _read_platform(top: Fields) -> None:
     none = platform.fields("none")
     if none is not None:
         none.refuse_unknown()
-    elif not any(platform.has(other) for other in _OTHER_PLATFORMS) and not platform.has("none"):
+    elif not any(platform.has(other) for other in OTHER_PLATFORMS) and not platform.has("none"):
         place = platform.node.keys.get("none", platform.place)
         top.problems.error(place, "platform names none of the platforms", right)
     platform.refuse_unknown()

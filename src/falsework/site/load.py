@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -68,18 +69,25 @@ def default_site() -> Site:
 
 def examine(folder: Path, *, routes: HostRoutes = read_host_routes) -> Examined:
     problems = Problems()
-    if not folder.is_dir():
+    if not _is_folder(folder):
         problems.error(
-            Place(str(folder)), f"{folder} is not a folder", "name the folder that holds (or will hold) the files"
+            Place(str(folder)),
+            f"{folder} is not a folder that can be read",
+            "name the folder that holds (or will hold) the files",
         )
         return Examined(None, problems.in_order())
 
     def node(name: str) -> Node | None:
         path = folder / name
-        return read_yaml(path, problems) if path.exists() or path.is_symlink() else Mapping(Place(name))
+        return read_yaml(path, problems) if os.path.lexists(path) else Mapping(Place(name))
 
     examined = _examine(node(install_config.FILE), node(site_config.FILE), routes, problems)
     return Examined(examined.site, tuple(_in_folder(problem, folder) for problem in examined.problems))
+
+
+def _is_folder(path: Path) -> bool:
+    """And one that may be looked into: in any other, every file would seem not to be there."""
+    return path.is_dir() and os.access(path, os.R_OK | os.X_OK)
 
 
 def _in_folder(problem: Problem, folder: Path) -> Problem:

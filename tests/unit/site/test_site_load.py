@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
@@ -12,12 +13,14 @@ from site_files import INSTALL, OPENSHIFT_SITE, PULL_SECRET, SITE, SSH_KEY, exam
 
 from falsework.errors import UsageError
 from falsework.site.host_routes import Route, read_host_routes
-from falsework.site.install_config import install_config_document
+from falsework.site.install_config import OTHER_PLATFORMS, install_config_document
 from falsework.site.load import default_site, examine, examine_text, load_site
 from falsework.site.model import Distribution, KeyAlgorithm, NfsShare, Provider, Role, Site, Timeouts
 from falsework.site.problems import SiteError
+from falsework.site.reading import Fields
 
 ALCHEMY = Path(__file__).parents[3] / "examples" / "alchemy"
+REFERENCE = Path(__file__).parents[3] / "docs" / "site-file.md"
 AS_PRINTED = """\
 apiVersion: v1
 baseDomain: alchemy.com
@@ -298,6 +301,24 @@ def test_routes_are_read_as_the_kernel_writes_them(tmp_path: Path) -> None:
     )
     assert read_host_routes(table) == (Route("eth0", IPv4Network("192.0.2.0/24")),)
     assert read_host_routes(tmp_path / "nowhere") == ()
+
+
+def test_every_key_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key is known to the reader if and only if the reference has it (the one way round can be tested)."""
+    keys: set[str] = set()
+    refuse_unknown = Fields.refuse_unknown
+
+    def recording(fields: Fields, elsewhere: dict[str, str] | None = None) -> None:
+        keys.update(fields.known)
+        refuse_unknown(fields, elsewhere)
+
+    monkeypatch.setattr(Fields, "refuse_unknown", recording)
+    proxy = "proxy: {httpProxy: 'http://p'}\ncapabilities: {baselineCapabilitySet: vCurrent}\npublish:"
+    _site(INSTALL.replace("publish:", proxy))
+    reference = REFERENCE.read_text()
+    platforms = {"none", *OTHER_PLATFORMS}
+    assert len(keys) > 70
+    assert [key for key in sorted(keys - platforms) if not re.search(rf"[`.{{, ]{key}[`}},:.]", reference)] == []
 
 
 def test_a_site_is_a_value() -> None:

@@ -44,7 +44,7 @@ def test_every_value_knows_its_place() -> None:
         ("a: 1\n---\nb: 2\n", "f:2:1: a second document starts here"),
         ("a:\n\tb: 1\n", "f:2:1: a tab is used to indent"),
         ("a:\n  b: 1\n \tc: 2\n", "f:3:2: a tab is used to indent"),
-        ("a: [1, 2\nb: 3", "f:2:2: this is not YAML: while parsing a flow sequence did not find"),
+        ("a: [1, 2\nb: 3", "f:2:2: this is not YAML: while parsing a flow sequence"),
         ("a: b: c", "f:1:5: this is not YAML: mapping values are not allowed"),
         ('a: "x', "f:1:6: this is not YAML: while scanning a quoted scalar found unexpected end of stream"),
         ("a: 'b'c", "f:1:7: this is not YAML"),
