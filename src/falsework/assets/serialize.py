@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -46,8 +47,12 @@ def to_json(data: Any) -> bytes:
     return json.dumps(data, separators=(",", ":"), sort_keys=True).encode()
 
 
-def documents_in(path: str, content: bytes) -> list[dict[str, Any]]:
-    """The objects of a manifest, a person's perhaps: one document after the other, lists taken apart."""
+@lru_cache(maxsize=256)
+def documents_in(path: str, content: bytes) -> tuple[dict[str, Any], ...]:
+    """The objects of a manifest, a person's perhaps: one document after the other, lists taken apart.
+
+    To be looked at, not changed: several configs are made from the same manifests.
+    """
     try:
         documents = [document for document in yaml.load_all(content, Loader=_LOADER) if document is not None]
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -64,7 +69,7 @@ def documents_in(path: str, content: bytes) -> list[dict[str, Any]]:
                 f"{path} is no manifest", cause="an object needs apiVersion, kind and metadata", fix="put it right"
             )
         found += document["items"] if document["kind"] == "List" and "items" in document else [document]
-    return found
+    return tuple(found)
 
 
 def to_unit(**sections: dict[str, str | list[str]]) -> str:
