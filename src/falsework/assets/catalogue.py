@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from falsework.assets import certificates, identity, ignition_configs, manifests
+from falsework.assets.expiry import expiry_of
 from falsework.assets.graph import Asset, Graph, Report, State
 from falsework.assets.payload import DEFAULT_PAYLOAD, Payload
 from falsework.assets.pki import Subject, is_signed_by, issuer_of, life_of, load_certificates, subject_of, utc_now
@@ -96,14 +97,11 @@ def _is_target(name: str, step: Step, complete: bool) -> bool:
 
 
 def good_until(folder: Path, path: str) -> datetime | None:
-    """When what is in a file expires, or None if it never does. FileNotFoundError if it is none of ours.
+    """When what is in a file expires, or None if it never does.
 
     Whoever gives a file to a machine asks this first: nothing that has expired is ever served.
     """
-    for record in State.load(folder).assets.values():
-        if path in record.files:
-            return datetime.fromisoformat(record.expires) if record.expires else None
-    raise FileNotFoundError(folder / path)
+    return expiry_of((folder / path).read_bytes())
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ class Record:
     inputs: dict[str, str]
     files: dict[str, str]
     """Path → sha256 of what Falsework made; empty for a file that was there before."""
+    begins: str | None = None
     expires: str | None = None
     renew: str | None = None
 
@@ -103,7 +104,8 @@ class State:
             ) from None
 
     def save(self, folder: Path) -> None:
-        write_file(folder / STATE_FILE, json.dumps(dataclasses.asdict(self), indent=1).encode(), 0o600)
+        data = {"assets": {name: vars(record) for name, record in self.assets.items()}, "pending": self.pending}
+        write_file(folder / STATE_FILE, json.dumps(data, indent=1).encode(), 0o600)
 
 
 class Given:
@@ -239,6 +241,8 @@ class _Run:
             key for key in inputs.keys() | record.inputs.keys() if inputs.get(key) != record.inputs.get(key)
         ):
             return f"changed: {', '.join(changed[:3])}{' …' if len(changed) > 3 else ''}"
+        if record.begins and self.now < datetime.fromisoformat(record.begins):
+            return f"not valid before {record.begins}"
         if record.renew and datetime.fromisoformat(record.renew) <= self.now:
             return f"expires {record.expires}"
         if self.state.pending.keys() & record.files.keys():
@@ -479,8 +483,8 @@ class _Run:
 
 def _record(inputs: dict[str, str], files: dict[str, str], life: Life | None, expires: str | None) -> Record:
     if life is None:
-        return Record(inputs, files, expires)
-    return Record(inputs, files, life.ends.isoformat(), life.renew_at.isoformat())
+        return Record(inputs, files, expires=expires)
+    return Record(inputs, files, life.begins.isoformat(), life.ends.isoformat(), life.renew_at.isoformat())
 
 
 def _private_folder(folder: Path) -> None:
