@@ -7,6 +7,7 @@ good_until(folder, path)            until when a file may be given to a machine
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -131,24 +132,20 @@ def certificates_in(site: Site, folder: Path) -> list[Entry]:
             entries.append(planned)
             continue
         except ValueError:
-            entries.append(Entry(**{**vars(planned), "problem": "cannot be read"}))
+            entries.append(dataclasses.replace(planned, problem="cannot be read"))
             continue
         found[row.name] = certificate
         signer = found.get(row.signer) if row.signer else certificate
         life = life_of(certificate)
+        stranger = f"signed by {issuer_of(certificate)}, which is not the {row.signer} at hand"
         entries.append(
-            Entry(
-                row.name,
-                subject_of(certificate),
-                row.signer or "itself",
-                row.goes_to,
-                row.validity.value,
-                life.begins,
-                life.ends,
-                life.renew_at,
-                None
-                if signer and is_signed_by(certificate, signer)
-                else f"signed by {issuer_of(certificate)}, which is not the {row.signer} at hand",
+            dataclasses.replace(
+                planned,
+                subject=subject_of(certificate),
+                not_before=life.begins,
+                not_after=life.ends,
+                renew_at=life.renew_at,
+                problem=None if signer and is_signed_by(certificate, signer) else stranger,
             )
         )
     return entries

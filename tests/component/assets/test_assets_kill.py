@@ -1,4 +1,4 @@
-"""A real kill, at moments nobody chose: no half file, and the next run finishes."""
+"""Processes that get in each other's way: killed at moments nobody chose, and two at once."""
 
 from __future__ import annotations
 
@@ -54,3 +54,13 @@ def test_killed_while_creating(tmp_path: Path, delay: float) -> None:
     hidden = [path for path in folder.rglob(".*") if path.name != ".falsework-state.json"]
     assert hidden == []
     assert create(default_site(), folder) == Report()
+
+
+def test_two_at_once_end_with_one_set_of_assets(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM, tmp_path / "assets"]
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    for child in children:
+        child.communicate()
+        assert child.returncode == 0
+    assert create(default_site(), tmp_path / "assets") == Report()
+    assert all(entry.problem is None for entry in certificates_in(default_site(), tmp_path / "assets"))
