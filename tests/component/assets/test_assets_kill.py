@@ -57,7 +57,7 @@ def test_killed_while_creating(tmp_path: Path, delay: float) -> None:
 
 
 def test_two_at_once_end_with_one_set_of_assets(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", PROGRAM, tmp_path / "assets"]
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "assets")]
     children = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
     for child in children:
         child.communicate()
