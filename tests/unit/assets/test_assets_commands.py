@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from asset_samples import PULL_SECRET, SSH_KEY, snapshot
+from asset_samples import PULL_SECRET, SSH_KEY, finished, snapshot
 
 from falsework.cli import main
 
@@ -82,13 +82,13 @@ def test_plan_touches_nothing_and_knows_all(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_certs_shows_the_calendar(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["create", "all", "--dir", str(tmp_path)])
-    capsys.readouterr()
+    finished(tmp_path)
     before = snapshot(tmp_path)
     assert main(["certs", "--dir", str(tmp_path), "--json"]) == 0
     calendar = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
     assert snapshot(tmp_path) == before
-    assert 86000 < calendar["kubelet-signer"]["remainingSeconds"] <= 86400
+    assert calendar["kubelet-signer"]["notBefore"] == "2030-01-01T11:55:00+00:00"
+    assert calendar["kubelet-signer"]["notAfter"] == "2030-01-02T12:00:00+00:00"
     assert calendar["machine-config-server"]["signer"] == "root-ca"
     shutil.copy(tmp_path / "tls/etcd-client.crt", tmp_path / "tls/apiserver-proxy.crt")
     (tmp_path / "tls/aggregator-client.crt").write_text("no certificate")

@@ -23,6 +23,7 @@ from asset_samples import (
     snapshot,
 )
 
+from falsework.assets import objects
 from falsework.assets.catalogue import Step, assets_of, certificates_in, create, good_until
 from falsework.assets.certificates import rows
 from falsework.assets.graph import Report
@@ -71,6 +72,7 @@ def test_manifests_first_is_the_same_as_all_at_once(tmp_path: Path) -> None:
     create(sample_site(), tmp_path, Step.IGNITION_CONFIGS, clock=at(START))
     assert changed_between(before, snapshot(tmp_path)).isdisjoint(before)
     after = snapshot(tmp_path)
+    assert not (tmp_path / "complete").exists()
     assert refresh(tmp_path) == Report()
     assert snapshot(tmp_path) == after
 
@@ -377,20 +379,23 @@ def test_files_with_secrets_are_private_on_the_bootstrap_too(folder: Path) -> No
             assert entry["mode"] == 0o600, entry["path"]
 
 
-def test_complete_configs_are_kept_up_to_date_without_asking(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_complete_configs_are_kept_up_to_date_without_asking(folder: Path) -> None:
     assert set(refresh(folder, change(sample_site(), "ssh_keys")).written) >= ALL_COMPLETE
-    plain = tmp_path_factory.mktemp("plain")
-    refresh(plain)
-    assert not (plain / "complete").exists()
 
 
-def test_without_compute_replicas_topology_follows_the_masters(tmp_path: Path) -> None:
-    site = dataclasses.replace(sample_site(), compute_replicas=0, control_plane_replicas=1)
-    create(site, tmp_path, Step.MANIFESTS)
-    status = yaml.safe_load((tmp_path / "manifests/cluster-infrastructure-02-config.yml").read_text())["status"]
-    assert status["controlPlaneTopology"] == status["infrastructureTopology"] == "SingleReplica"
+@pytest.mark.parametrize(
+    ("masters", "workers", "control_plane", "infrastructure"),
+    [
+        (1, 0, "SingleReplica", "SingleReplica"),
+        (2, 0, "DualReplica", "DualReplica"),
+        (3, 0, "HighlyAvailable", "HighlyAvailable"),
+        (3, 1, "HighlyAvailable", "SingleReplica"),
+        (1, 2, "SingleReplica", "HighlyAvailable"),
+    ],
+)
+def test_topology_follows_the_replicas(masters: int, workers: int, control_plane: str, infrastructure: str) -> None:
+    status = objects.infrastructure("id", "api", "api-int", masters, workers)["status"]
+    assert (status["controlPlaneTopology"], status["infrastructureTopology"]) == (control_plane, infrastructure)
 
 
 def test_openshifts_assets_are_left_to_its_installer(tmp_path: Path) -> None:

@@ -133,5 +133,5 @@ class Person(RuleBasedStateMachine):
 
 TestPerson: Any = Person.TestCase
 TestPerson.settings = settings(
-    max_examples=15, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=10, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
