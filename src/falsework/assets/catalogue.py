@@ -78,12 +78,16 @@ def preview(
 
 
 def _graph(site: Site, folder: Path, payload: Payload, clock: Callable[[], datetime]) -> Graph:
+    _check_that_they_are_ours(site, folder)
+    return Graph(assets_of(site, payload), folder, clock)
+
+
+def _check_that_they_are_ours(site: Site, folder: Path) -> None:
     if site.distribution is Distribution.OPENSHIFT:
         raise UsageError(
             "this site's distribution is openshift, whose assets only its own installer can make",
             fix=f"run `openshift-install create ignition-configs --dir {folder}`",
         )
-    return Graph(assets_of(site, payload), folder, clock)
 
 
 def _targets(graph: Graph, step: Step, complete: bool) -> list[str]:
@@ -122,6 +126,7 @@ class Entry:
 
 def certificates_in(site: Site, folder: Path) -> list[Entry]:
     """Every certificate of the site as it is in the folder. Reads certificates only, never a key."""
+    _check_that_they_are_ours(site, folder)
     found = {}
     entries = []
     for row in certificates.rows(site):

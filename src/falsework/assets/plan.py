@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from falsework.assets import certificates
-from falsework.site.model import Helper, Machine, Role, Site
+from falsework.site.model import Distribution, Helper, Machine, Role, Site
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,10 @@ def dns_records(site: Site) -> list[Record]:
     return records
 
 
-def certificates_on(site: Site, machine: Machine) -> list[str]:
-    """Names of the certificates a machine boots with."""
+def certificates_on(site: Site, machine: Machine | Helper) -> list[str]:
+    """Names of the certificates of ours that a machine boots with."""
+    if isinstance(machine, Helper) or site.distribution is Distribution.OPENSHIFT:
+        return []
     if machine.role is Role.BOOTSTRAP:
         return [row.name for row in certificates.rows(site) if row.on_bootstrap is not certificates.OnBootstrap.NOTHING]
     return [f"join/{machine.name}"]

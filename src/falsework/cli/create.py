@@ -8,6 +8,7 @@ from pathlib import Path
 
 from falsework.assets.catalogue import Step, create
 from falsework.assets.graph import Report
+from falsework.assets.manifests import SCHEDULER
 from falsework.cli.site_folder import add_folder_option, site_in
 
 _LINES = 12
@@ -27,8 +28,8 @@ def run(options: argparse.Namespace) -> int:
     folder: Path = options.dir
     site = site_in(folder)
     report = create(site, folder, Step(options.step), complete=options.complete, when_busy=_say)
-    if site.compute_replicas == 0:
-        _say("warning: no compute replicas, so the masters are schedulable (manifests/cluster-scheduler-02-config.yml)")
+    if site.compute_replicas == 0 and SCHEDULER in report.written:
+        _say(f"warning: there are no compute replicas, so {SCHEDULER} makes the masters schedulable")
     for warning in report.warnings:
         _say(f"warning: {warning}")
     _print_summary(report, folder)
@@ -39,7 +40,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _print_summary(report: Report, folder: Path) -> None:
     again = [f"  {name}: {why}" for name, why in report.made.items() if why != "new"]
-    _print_some(again)
+    if again:
+        print("made again:")
+        _print_some(again)
     if report.edited:
         print(f"used as you left them: {_some(report.edited)}")
     if report.removed:

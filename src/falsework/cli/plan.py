@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from falsework.assets import plan
-from falsework.assets.catalogue import certificates_in, preview
+from falsework.assets.catalogue import Entry, certificates_in, preview
 from falsework.assets.graph import Report
 from falsework.cli.site_folder import add_folder_option, site_in
 from falsework.site.model import Distribution, Helper, Machine, Site
@@ -22,8 +22,9 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     folder: Path = options.dir
     site = site_in(folder)
-    report = preview(site, folder) if site.distribution is Distribution.KUBERNETES else Report()
-    data = _as_json(site, folder, report)
+    ours = site.distribution is Distribution.KUBERNETES
+    report = preview(site, folder) if ours else Report()
+    data = _as_json(site, report, certificates_in(site, folder) if ours else [])
     if options.json:
         print(json.dumps(data, indent=1))
     else:
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _as_json(site: Site, folder: Path, report: Report) -> dict[str, Any]:
+def _as_json(site: Site, report: Report, entries: list[Entry]) -> dict[str, Any]:
     return {
         "cluster": {"name": site.cluster_name, "domain": site.domain, "distribution": str(site.distribution)},
         "machines": [_machine(site, machine) for machine in plan.everyone(site)],
@@ -45,7 +46,7 @@ def _as_json(site: Site, folder: Path, report: Report) -> dict[str, Any]:
                 "made": entry.not_after is not None,
                 "goesTo": list(entry.goes_to),
             }
-            for entry in certificates_in(site, folder)
+            for entry in entries
         ],
         "assets": {
             "make": report.made,
@@ -71,7 +72,7 @@ def _machine(site: Site, machine: Machine | Helper) -> dict[str, Any]:
             {"port": port.port, "protocol": port.protocol, "purpose": port.purpose}
             for port in plan.ports_of(site, machine)
         ],
-        "certificates": [] if isinstance(machine, Helper) else plan.certificates_on(site, machine),
+        "certificates": plan.certificates_on(site, machine),
     }
 
 

@@ -401,6 +401,8 @@ def test_topology_follows_the_replicas(masters: int, workers: int, control_plane
 def test_openshifts_assets_are_left_to_its_installer(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="openshift"):
         create(dataclasses.replace(sample_site(), distribution=Distribution.OPENSHIFT), tmp_path)
+    with pytest.raises(UsageError, match="openshift"):
+        certificates_in(dataclasses.replace(sample_site(), distribution=Distribution.OPENSHIFT), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
