@@ -136,7 +136,7 @@ def certificates_in(site: Site, folder: Path) -> list[Entry]:
         except (FileNotFoundError, NotADirectoryError):
             entries.append(planned)
             continue
-        except ValueError:
+        except (ValueError, PermissionError):
             entries.append(dataclasses.replace(planned, problem="cannot be read"))
             continue
         found[row.name] = certificate

@@ -157,7 +157,8 @@ class Graph:
 
     def preview(self, targets: Iterable[str]) -> Report:
         """What `bring_up_to_date` would do now. Touches nothing."""
-        return _Run(self, self._closure(targets)).go()
+        with _explained(self.folder):
+            return _Run(self, self._closure(targets)).go()
 
     def _closure(self, targets: Iterable[str]) -> list[Asset]:
         wanted: set[str] = set()
@@ -492,7 +493,7 @@ def _record(inputs: dict[str, str], files: dict[str, str], life: Life | None, ex
 def _private_folder(folder: Path) -> None:
     if not folder.is_dir():
         _private_folder(folder.parent)
-        folder.mkdir(mode=0o700)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 @contextlib.contextmanager
