@@ -17,6 +17,8 @@ import json
 import os
 import shutil
 import tempfile
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,7 @@ class Cache:
         """`report` is told, in a sentence, about everything found wrong and put right."""
         self.root = root
         self.report = report
+        self._turns: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
     # Blobs
 
@@ -132,18 +135,27 @@ class Cache:
             draft = folder / "tree"
             draft.mkdir()
             yield draft
-            self.drop_tree(name, key)
+            self.drop_tree_at(target)
             target.parent.mkdir(parents=True, exist_ok=True)
             draft.replace(target)
             write_file(self._tree_mark(name, key), b"")
 
-    def drop_tree(self, name: str, key: str) -> None:
-        self._tree_mark(name, key).unlink(missing_ok=True)
-        remove_tree(self.tree(name, key))
-
     def _tree_mark(self, name: str, key: str) -> Path:
         tree = self.tree(name, key)
         return tree.with_name(f"{tree.name}.complete")
+
+    def trees_named(self, name: str) -> list[Path]:
+        """Every complete tree of this name, whatever it was made from."""
+        marks = (self.root / "trees").glob(f"{name}-{'?' * 16}.complete")
+        return sorted(mark.with_suffix("") for mark in marks)
+
+    def drop_tree_at(self, tree: Path) -> None:
+        tree.with_name(f"{tree.name}.complete").unlink(missing_ok=True)
+        remove_tree(tree)
+
+    def one_at_a_time(self, name: str) -> threading.Lock:
+        """For threads of this process that may want to make the same tree."""
+        return self._turns[name]
 
     # Records
 
@@ -184,12 +196,24 @@ class Cache:
             remove_tree(folder)
 
     def _clear_leftovers(self) -> None:
+        if (self.root / "go.distrusted").exists():
+            remove_tree(self.go_caches())
+            (self.root / "go.distrusted").unlink()
+            self.report("Go's caches gave a wrong result in an earlier run; they were removed")
         leftovers = sorted((self.root / "work").glob("*"))
         for folder in leftovers:
             remove_tree(folder)
         if leftovers:
             names = ", ".join(sorted({folder.name.split(".")[0] for folder in leftovers}))
             self.report(f"an earlier run was interrupted while working on {names}; its drafts were removed")
+
+    def go_caches(self) -> Path:
+        """Go's own module and build caches; they only save time, and may be removed between runs."""
+        return self.root / "go"
+
+    def distrust_go_caches(self) -> None:
+        """Have the next run start without Go's caches. This run's other builds may still be using them."""
+        write_file(self.root / "go.distrusted", b"")
 
     def free_bytes(self) -> int:
         return shutil.disk_usage(self.root).free
