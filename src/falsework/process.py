@@ -31,14 +31,16 @@ _running_lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Finished:
-    """A program that has ended, with the end of what it printed (stdout and stderr in one)."""
+    """A program that has ended, with the end of what it printed to stdout and to stderr."""
 
     argv: tuple[str, ...]
     returncode: int
     output: str
+    complaints: str = ""
 
     def last_lines(self, count: int = _LINES_SHOWN) -> str:
-        return "\n".join(self.output.strip().splitlines()[-count:])
+        """The end of what it said about itself."""
+        return "\n".join((self.complaints.strip() or self.output.strip()).splitlines()[-count:])
 
 
 class CommandError(FalseworkError):
@@ -55,7 +57,6 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     only_env: Mapping[str, str] | None = None,
-    stdin: IO[bytes] | None = None,
     silence_limit: float | None = None,
 ) -> Finished:
     """Run a program to its end and return what it printed; raise CommandError unless it exits with 0.
@@ -64,12 +65,11 @@ def run(
     stopped when it has printed nothing for that many seconds.
     """
     words = tuple(str(word) for word in argv)
-    with _child(words, cwd, only_env or {**os.environ, **(env or {})}, subprocess.PIPE, stdin) as child:
-        assert child.stdout is not None
-        output, silent = _collect(child.stdout, silence_limit)
+    with _child(words, cwd, only_env or {**os.environ, **(env or {})}, None) as child:
+        output, complaints, silent = _collect(child, silence_limit)
         if silent:
             _kill_group(child)
-        finished = Finished(words, child.wait(), output.decode(errors="replace"))
+        finished = Finished(words, child.wait(), output, complaints)
     if silent:
         raise CommandError(f"{_shown(words)} did nothing for {silence_limit:.0f} s and was stopped", finished)
     if finished.returncode != 0:
@@ -108,17 +108,17 @@ def _child(
     words: tuple[str, ...],
     cwd: Path | None,
     env: Mapping[str, str],
-    output: int | IO[bytes],
-    stdin: IO[bytes] | None = None,
+    log: IO[bytes] | None,
 ) -> Iterator[subprocess.Popen[bytes]]:
+    """A running child. What it prints goes to `log`, or else to a pipe for each stream."""
     try:
         child = subprocess.Popen(
             ("setpriv", "--pdeathsig", "KILL", "--", *words),
             cwd=cwd,
             env=env,
-            stdin=stdin or subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            stdout=log or subprocess.PIPE,
+            stderr=log or subprocess.PIPE,
             start_new_session=True,
         )
     except OSError as error:
@@ -138,18 +138,26 @@ def _child(
             _running.discard(child)
 
 
-def _collect(pipe: IO[bytes], silence_limit: float | None) -> tuple[bytes, bool]:
-    """The end of what comes through the pipe, and whether nothing came for too long."""
-    output = bytearray()
+def _collect(child: subprocess.Popen[bytes], silence_limit: float | None) -> tuple[str, str, bool]:
+    """The end of what comes on either stream, and whether nothing came for too long."""
+    assert child.stdout is not None
+    assert child.stderr is not None
+    collected = {child.stdout: bytearray(), child.stderr: bytearray()}
+    silent = False
     with selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
-        while selector.select(timeout=silence_limit):
-            chunk = os.read(pipe.fileno(), 65536)
-            if not chunk:
-                return bytes(output), False
-            output += chunk
-            del output[:-_OUTPUT_KEPT]
-    return bytes(output), True
+        for pipe in collected:
+            selector.register(pipe, selectors.EVENT_READ, pipe)
+        while selector.get_map() and not silent:
+            events = selector.select(timeout=silence_limit)
+            silent = not events
+            for key, _ in events:
+                if chunk := os.read(key.fd, 65536):
+                    collected[key.data] += chunk
+                    del collected[key.data][:-_OUTPUT_KEPT]
+                else:
+                    selector.unregister(key.fileobj)
+    output, complaints = (bytes(text).decode(errors="replace") for text in collected.values())
+    return output, complaints, silent
 
 
 def _await_ready(

@@ -42,7 +42,7 @@ def persist(
         try:
             return action()
         except CommandError as error:
-            fault = passing_fault(f"{error.what}\n{error.finished.output}")
+            fault = passing_fault(f"{error.what}\n{error.finished.output}\n{error.finished.complaints}")
             if fault is None:
                 raise
             if pause is None:

@@ -11,8 +11,9 @@ import pytest
 from falsework.process import CommandError, daemon, run
 
 
-def test_output_of_both_streams_is_returned() -> None:
-    assert run(("sh", "-c", "echo out; echo err >&2")).output.split() == ["out", "err"]
+def test_both_streams_are_returned_apart() -> None:
+    finished = run(("sh", "-c", "echo out; echo err >&2"))
+    assert (finished.output, finished.complaints) == ("out\n", "err\n")
 
 
 def test_a_failure_tells_the_exit_code_and_the_last_lines() -> None:

@@ -47,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
                 "verify": _verify,
                 "export": _export,
                 "squashfs": _squashfs,
+                "prune": _prune,
                 "lock": _lock,
             }[options.action]
             return action(options, cache, progress)
@@ -115,8 +116,20 @@ def _squashfs(options: argparse.Namespace, cache: Cache, progress: Progress) -> 
     payload = load_payload()
     packages.ensure(("mksquashfs",), progress.say)
     release = build_release(payload, cache, progress)
-    write_squashfs(cache, release.os_digest, payload.epoch, options.file)
+    write_squashfs(release.os_root, payload.epoch, options.file)
     progress.say(f"{options.file}: {options.file.stat().st_size / 1e6:.0f} MB")
+    return 0
+
+
+def _prune(options: argparse.Namespace, cache: Cache, progress: Progress) -> int:  # noqa: ARG001
+    from falsework.release import inventory
+
+    with cache.exclusive():
+        before = cache.free_bytes()
+        kept = inventory.prune(cache, load_payload())
+    for tree in kept:
+        progress.say(f"{tree} is in use by a machine and was kept")
+    progress.say(f"{(cache.free_bytes() - before) / 1e9:.1f} GB freed")
     return 0
 
 

@@ -7,7 +7,7 @@ import os
 import platform
 
 from falsework.errors import FalseworkError
-from falsework.files import remove_tree, write_file
+from falsework.files import write_file
 from falsework.host import packages
 from falsework.progress import Progress
 from falsework.release import imagestore, inventory, osimage, own_image
@@ -32,8 +32,6 @@ def build_release(
         parts = Sources(payload, cache, progress, mirror=mirror, locked=locked).gather()
         release = _assemble(payload, cache, progress, parts, mirror)
         inventory.note(cache, payload, release)
-        # They are larger than all that was built with them, and have served their purpose.
-        remove_tree(cache.go_caches())
         return release
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -26,7 +27,7 @@ from typing import Any
 from falsework.errors import FalseworkError
 from falsework.files import explained_disk_errors, only_one, remove_tree, sha256_of, write_file
 
-DISK_NEED = "a full build needs about 12 GB, a finished one keeps about 4 GB"
+DISK_NEED = "a full build needs about 15 GB; `falsework release prune` then leaves about 5 GB"
 
 
 def default_root() -> Path:
@@ -118,6 +119,11 @@ class Cache:
     def _note_seal(self, path: Path) -> None:
         write_file(self._seal_path(path), json.dumps(self._seal_of(path)).encode())
 
+    def blobs(self) -> list[str]:
+        """The digests of everything there is."""
+        folder = self.root / "blobs" / "sha256"
+        return sorted(path.name for path in folder.glob("*") if re.fullmatch(r"[0-9a-f]{64}", path.name))
+
     # Trees
 
     def tree(self, name: str, key: str) -> Path:
@@ -144,7 +150,7 @@ class Cache:
         tree = self.tree(name, key)
         return tree.with_name(f"{tree.name}.complete")
 
-    def trees_named(self, name: str) -> list[Path]:
+    def trees_named(self, name: str = "*") -> list[Path]:
         """Every complete tree of this name, whatever it was made from."""
         marks = (self.root / "trees").glob(f"{name}-{'?' * 16}.complete")
         return sorted(mark.with_suffix("") for mark in marks)

@@ -17,8 +17,10 @@ from falsework.release.payload import DebianRoot
 from falsework.release.tarball import entries_of, write_tar
 from falsework.retry import persist
 
-# Not needed on any machine, or different each time: documentation, logs, caches, backups, host keys.
+# Made anew wherever a root is used (devices), not needed on any machine (documentation), or different each time (logs,
+# caches, backups, host keys).
 _LEFT_OUT = (
+    "dev/",
     "etc/hostname",
     "etc/resolv.conf",
     "etc/ssh/ssh_host_",

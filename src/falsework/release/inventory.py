@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from falsework.errors import FalseworkError
-from falsework.files import new_file, write_file
+from falsework.files import new_file, remove_tree, write_file
 from falsework.progress import Progress
 from falsework.release import imagestore, oci, osimage, own_image
 from falsework.release.cache import Cache
@@ -149,6 +150,36 @@ def export(cache: Cache, payload: Payload, target: Path, progress: Progress) -> 
         shutil.copyfile(cache.path_of(digest), wheel)
     write_file(target / own_image.WHEEL_LIST, json.dumps(wheels, indent=1, sort_keys=True).encode())
     return copied
+
+
+def prune(cache: Cache, payload: Payload) -> list[Path]:
+    """Remove what this release does not consist of, and Go's caches; return the trees that had to be kept."""
+    record = _require(cache, payload)
+    # Without the wheels, Falsework's own image could not be put together again without the network.
+    wanted = {*_blobs(cache, record), *own_image.known_wheels(cache).values()}
+    for digest in cache.blobs():
+        if digest not in wanted:
+            cache.discard(digest)
+    mounted = _mounted()
+    kept = []
+    for tree in cache.trees_named():
+        if str(tree) in (record["os_root"], record["image_store"]):
+            continue
+        if str(tree) in mounted:
+            kept.append(tree)
+        else:
+            cache.drop_tree_at(tree)
+    remove_tree(cache.go_caches())
+    return kept
+
+
+def _mounted() -> str:
+    """What is mounted from where, in every mount namespace on the host."""
+    tables = []
+    for path in Path("/proc").glob("[0-9]*/mountinfo"):
+        with contextlib.suppress(OSError):
+            tables.append(path.read_text())
+    return "".join(tables)
 
 
 def _require(cache: Cache, payload: Payload) -> dict[str, Any]:

@@ -60,16 +60,12 @@ def os_image(cache: Cache, payload: Payload, parts: dict[str, Part]) -> tuple[st
     return digest, cache.tree(NAME, digest)
 
 
-def write_squashfs(cache: Cache, digest: str, epoch: int, target: Path) -> None:
-    """The image as one file that a virtual machine or a server can fetch and mount when it boots."""
+def write_squashfs(root: Path, epoch: int, target: Path) -> None:
+    """The unpacked image as one file that a virtual machine or a server can fetch and mount when it boots."""
     draft = target.with_name(f".{target.name}.draft")
-    draft.unlink(missing_ok=True)
+    options = ("-comp", "lz4", "-reproducible", "-mkfs-time", str(epoch), "-noappend", "-no-progress", "-quiet")
     try:
-        with cache.path_of(digest).open("rb") as archive:
-            run(
-                ("sqfstar", "-comp", "lz4", "-mkfs-time", str(epoch), "-no-progress", "-quiet", draft),
-                stdin=archive,
-            )
+        run(("mksquashfs", root, draft, *options))
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)

@@ -55,13 +55,21 @@ def own_image(cache: Cache, python: Part, os_root: Part, epoch: int, mirror: Mir
 
 def wheels(cache: Cache, mirror: Mirror | None, report: Report) -> dict[str, str]:
     """The locked dependencies for the image's Python: file name → digest, all in the cache."""
-    key = key_of(["wheels", _lock_text(), _PYTHON, _PLATFORMS])
-    record: dict[str, str] | None = cache.record(key)
-    if record is None or not all(cache.find(digest, name) for name, digest in record.items()):
-        record = _mirrored_wheels(cache, mirror) if mirror else None
-        record = record or _downloaded_wheels(cache, report)
-        cache.set_record(key, record)
-    return record
+    known = known_wheels(cache)
+    if not known or not all(cache.find(digest, name) for name, digest in known.items()):
+        known = (_mirrored_wheels(cache, mirror) if mirror else None) or _downloaded_wheels(cache, report)
+        cache.set_record(_wheels_key(), known)
+    return known
+
+
+def known_wheels(cache: Cache) -> dict[str, str]:
+    """What an earlier run noted of them; empty if none did."""
+    known: dict[str, str] | None = cache.record(_wheels_key())
+    return known or {}
+
+
+def _wheels_key() -> str:
+    return key_of(["wheels", _lock_text(), _PYTHON, _PLATFORMS])
 
 
 def _mirrored_wheels(cache: Cache, mirror: Mirror) -> dict[str, str] | None:

@@ -9,9 +9,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from falsework.progress import Task
+from falsework.release import debian, gobuild
 from falsework.release.cache import Cache
 from falsework.release.debian import build_root
 from falsework.release.gobuild import GoBuilder, download_modules, download_toolchain, unpack_toolchain
@@ -27,6 +29,12 @@ Report = Callable[[str], None]
 def key_of(value: Any) -> str:
     """A name for a set of inputs: the hash of what they are."""
     return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def code_of(module: ModuleType) -> str:
+    """What a module does is an input too: its text."""
+    assert module.__file__ is not None
+    return Path(module.__file__).read_text()
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,7 @@ class DebianRecipe(Recipe):
         self.report = report
 
     def key(self) -> str:
-        return key_of([dataclasses.asdict(self.root), self.epoch])
+        return key_of([dataclasses.asdict(self.root), self.epoch, code_of(debian)])
 
     def may_differ(self) -> bool:
         return True
@@ -166,7 +174,7 @@ class GoRecipe(CompiledRecipe):
 
     def key(self) -> str:
         modules = {path.name: path.read_text() for path in sorted((MODULES / self.name).iterdir())}
-        inputs = [dataclasses.asdict(self.unit), modules, self.workshop.payload.toolchain.sha256]
+        inputs = [dataclasses.asdict(self.unit), modules, self.workshop.payload.toolchain.sha256, code_of(gobuild)]
         return key_of([*inputs, self.workshop.build_root().digest] if self._has_c() else inputs)
 
     def may_differ(self) -> bool:
@@ -186,7 +194,7 @@ class CRecipe(CompiledRecipe):
 
     def key(self) -> str:
         sums = (MODULES / self.unit.name / "go.sum").read_text()
-        return key_of([dataclasses.asdict(self.program), sums, self.workshop.build_root().digest])
+        return key_of([dataclasses.asdict(self.program), sums, code_of(gobuild), self.workshop.build_root().digest])
 
     def may_differ(self) -> bool:
         return not self.workshop.build_root().pinned

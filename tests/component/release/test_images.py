@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import tarfile
 import time
 import uuid
@@ -31,21 +32,9 @@ class Containerd:
     def run(self, image: str, *command: str) -> str:
         """Start a container of the image and return what it printed."""
         name = f"test-{uuid.uuid4()}"
-        cgroup = f"/{name}"
-        return run(
-            (
-                *self.ctr,
-                "run",
-                "--rm",
-                "--cgroup",
-                cgroup,
-                "--runc-binary",
-                self.programs / "runc",
-                image,
-                name,
-                *command,
-            )
-        ).output
+        options = ("--rm", "--cgroup", f"/{name}", "--runc-binary", self.programs / "runc")
+        finished = run((*self.ctr, "run", *options, image, name, *command))
+        return finished.output + finished.complaints
 
 
 def start(release: Release, folder: Path, root: Path) -> Iterator[Containerd]:
@@ -122,7 +111,7 @@ def test_a_seeded_store_has_every_image_by_tag_and_by_digest(release: Release, s
         ("etcd", ("/usr/bin/etcdctl", "version"), "etcdctl version: 3.6.16"),
         ("flannel", ("/usr/bin/flanneld", "--version"), "v0.26.7"),
         ("coredns", ("/usr/bin/coredns", "-version"), "CoreDNS-1.14.2"),
-        ("coredns", ("/usr/bin/coredns", "-plugins"), "dns.kubernetes"),
+        ("coredns", ("/usr/bin/coredns", "-plugins"), "kubernetes"),
         ("registry", ("/usr/bin/registry", "--version"), "v3.1.2"),
         ("pause", ("/usr/bin/pause", "-v"), "pause.c 1.36.4"),
         ("falsework", ("/usr/bin/python3", "-m", "falsework", "--version"), "falsework 0."),
@@ -142,7 +131,7 @@ def test_python_in_the_image_compiles_nothing_when_it_starts(release: Release, s
         "files = [m.__file__ for m in list(sys.modules.values()) if getattr(m, '__file__', None)];"
         "print([f for f in files if f.endswith('.py') and not os.path.exists(importlib.util.cache_from_source(f))])"
     )
-    assert seeded.run(release.images["falsework"].pinned, "/usr/bin/python3", "-c", script).strip() == "[]"
+    assert seeded.run(release.images["falsework"].pinned, "/usr/bin/python3", "-c", script).splitlines()[0] == "[]"
 
 
 def test_no_machine_unpacks_an_image_again(release: Release, cache: Cache) -> None:
@@ -152,14 +141,16 @@ def test_no_machine_unpacks_an_image_again(release: Release, cache: Cache) -> No
         assert first == second
         assert first.bytes_copied < 5_000_000
         links = [
-            path.stat().st_nlink for path in (folder / "one").rglob("*") if path.is_file() and path.suffix != ".db"
+            path.stat().st_nlink
+            for path in (folder / "one").rglob("*")
+            if path.is_file() and not path.is_symlink() and path.suffix != ".db"
         ]
         assert min(links) >= 3
 
 
 def test_a_damaged_store_is_noticed(release: Release, cache: Cache) -> None:
     with cache.work("test-store") as folder:
-        shutil.copytree(release.image_store, folder / "store", symlinks=True)
+        subprocess.run(("cp", "--archive", str(release.image_store), str(folder / "store")), check=True)
         assert imagestore.differences(folder / "store") == []
         victim = next((folder / "store").rglob("usr/bin/pause"))
         victim.write_bytes(b"altered")
