@@ -6,37 +6,48 @@ leaves no compiler or package manager at work behind it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
+import signal
+import socket
 import subprocess
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from falsework.errors import FalseworkError
 
 _OUTPUT_KEPT = 64 * 1024
 _LINES_SHOWN = 6
 
+_running: set[subprocess.Popen[bytes]] = set()
+_running_lock = threading.Lock()
+
 
 @dataclass(frozen=True)
 class Finished:
-    """A program that has ended, with the end of what it printed (stdout and stderr in one)."""
+    """A program that has ended, with the end of what it printed to stdout and to stderr."""
 
     argv: tuple[str, ...]
     returncode: int
     output: str
+    complaints: str = ""
 
     def last_lines(self, count: int = _LINES_SHOWN) -> str:
-        return "\n".join(self.output.strip().splitlines()[-count:])
+        """The end of what it said about itself."""
+        return "\n".join((self.complaints.strip() or self.output.strip()).splitlines()[-count:])
 
 
 class CommandError(FalseworkError):
     """A program ended badly, could not be started, or said nothing for too long."""
 
-    def __init__(self, what: str, finished: Finished, *, cause: str | None = None, fix: str | None = None) -> None:
-        super().__init__(what, cause=cause or finished.last_lines() or None, fix=fix)
+    def __init__(self, what: str, finished: Finished) -> None:
+        super().__init__(what, cause=finished.last_lines() or None)
         self.finished = finished
 
 
@@ -45,76 +56,136 @@ def run(
     *,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
+    only_env: Mapping[str, str] | None = None,
     silence_limit: float | None = None,
-    on_line: Callable[[str], None] | None = None,
-    on_activity: Callable[[], bool] | None = None,
 ) -> Finished:
     """Run a program to its end and return what it printed; raise CommandError unless it exits with 0.
 
-    `env` is added to the environment. With `silence_limit` the program is stopped when it has printed
-    nothing for that many seconds and `on_activity`, if given, does not say that it is at work otherwise.
+    `env` is added to our environment, `only_env` takes its place. With `silence_limit` the program is
+    stopped when it has printed nothing for that many seconds.
     """
     words = tuple(str(word) for word in argv)
-    finished = _run(words, cwd, env, silence_limit, on_line, on_activity)
+    with _child(words, cwd, only_env or {**os.environ, **(env or {})}, None) as child:
+        output, complaints, silent = _collect(child, silence_limit)
+        if silent:
+            _kill_group(child)
+        finished = Finished(words, child.wait(), output, complaints)
+    if silent:
+        raise CommandError(f"{_shown(words)} did nothing for {silence_limit:.0f} s and was stopped", finished)
     if finished.returncode != 0:
         raise CommandError(f"{_shown(words)} ended with exit code {finished.returncode}", finished)
     return finished
 
 
-def _run(
+@contextlib.contextmanager
+def daemon(argv: Sequence[str | Path], *, log: Path, patience: float = 30.0) -> Iterator[None]:
+    """Run a program that tells when it is ready (systemd's notify protocol) for as long as the block lasts."""
+    words = tuple(str(word) for word in argv)
+    with (
+        tempfile.TemporaryDirectory(prefix="falsework-notify-") as folder,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices,
+        log.open("wb") as output,
+    ):
+        notices.bind(f"{folder}/notify")
+        with _child(words, None, {**os.environ, "NOTIFY_SOCKET": f"{folder}/notify"}, output) as child:
+            _await_ready(words, child, notices, log, patience)
+            yield
+            # The whole group is told: a wrapper such as unshare does not pass the signal on.
+            os.killpg(child.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(patience)
+
+
+def kill_all() -> None:
+    """End every program we started, at once: for the moment we are told to stop ourselves."""
+    with _running_lock:
+        for child in _running:
+            _kill_group(child)
+
+
+@contextlib.contextmanager
+def _child(
     words: tuple[str, ...],
     cwd: Path | None,
-    env: Mapping[str, str] | None,
-    silence_limit: float | None,
-    on_line: Callable[[str], None] | None,
-    on_activity: Callable[[], bool] | None,
-) -> Finished:
+    env: Mapping[str, str],
+    log: IO[bytes] | None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A running child. What it prints goes to `log`, or else to a pipe for each stream."""
     try:
         child = subprocess.Popen(
             ("setpriv", "--pdeathsig", "KILL", "--", *words),
             cwd=cwd,
-            env={**os.environ, **env} if env else None,
+            env=env,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdout=log or subprocess.PIPE,
+            stderr=log or subprocess.PIPE,
             start_new_session=True,
         )
     except OSError as error:
         reason = f"{error.strerror}: {error.filename}"
         raise CommandError(f"{_shown(words)} could not be started", Finished(words, 127, reason)) from None
+    with _running_lock:
+        _running.add(child)
+    try:
+        with child:
+            try:
+                yield child
+            finally:
+                if child.returncode is None:
+                    _kill_group(child)
+    finally:
+        with _running_lock:
+            _running.discard(child)
+
+
+def _collect(child: subprocess.Popen[bytes], silence_limit: float | None) -> tuple[str, str, bool]:
+    """The end of what comes on either stream, and whether nothing came for too long."""
     assert child.stdout is not None
-    output = bytearray()
-    unfinished_line = b""
-    last_sign_of_life = time.monotonic()
-    with child.stdout as pipe, selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
-        while True:
-            if selector.select(timeout=1.0 if silence_limit else None):
-                chunk = os.read(pipe.fileno(), 65536)
-                if not chunk:
+    assert child.stderr is not None
+    collected = {child.stdout: bytearray(), child.stderr: bytearray()}
+    silent = False
+    with selectors.DefaultSelector() as selector:
+        for pipe in collected:
+            selector.register(pipe, selectors.EVENT_READ, pipe)
+        while selector.get_map() and not silent:
+            events = selector.select(timeout=silence_limit)
+            silent = not events
+            for key, _ in events:
+                if chunk := os.read(key.fd, 65536):
+                    collected[key.data] += chunk
+                    del collected[key.data][:-_OUTPUT_KEPT]
+                else:
+                    selector.unregister(key.fileobj)
+    output, complaints = (bytes(text).decode(errors="replace") for text in collected.values())
+    return output, complaints, silent
+
+
+def _await_ready(
+    words: tuple[str, ...], child: subprocess.Popen[bytes], notices: socket.socket, log: Path, patience: float
+) -> None:
+    ended = os.pidfd_open(child.pid)
+    try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(notices, selectors.EVENT_READ)
+            selector.register(ended, selectors.EVENT_READ)
+            deadline = time.monotonic() + patience
+            while events := selector.select(timeout=max(0.0, deadline - time.monotonic())):
+                if any(key.fileobj is notices for key, _ in events):
+                    if b"READY=1" in notices.recv(4096):
+                        return
+                else:
                     break
-                last_sign_of_life = time.monotonic()
-                output += chunk
-                del output[:-_OUTPUT_KEPT]
-                if on_line:
-                    *lines, unfinished_line = (unfinished_line + chunk).split(b"\n")
-                    for line in lines:
-                        on_line(line.decode(errors="replace"))
-            elif on_activity and on_activity():
-                last_sign_of_life = time.monotonic()
-            if silence_limit and time.monotonic() - last_sign_of_life > silence_limit:
-                _kill_group(child)
-                raise CommandError(
-                    f"{_shown(words)} did nothing for {silence_limit:.0f} s and was stopped",
-                    Finished(words, 124, output.decode(errors="replace")),
-                )
-    return Finished(words, child.wait(), output.decode(errors="replace"))
+    finally:
+        os.close(ended)
+    _kill_group(child)
+    finished = Finished(words, child.wait(), log.read_text(errors="replace"))
+    raise CommandError(f"{_shown(words)} did not get ready in {patience:.0f} s", finished)
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
     """End the child and what it started: it leads a session of its own."""
-    os.killpg(child.pid, 9)
-    child.wait()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 def _shown(words: tuple[str, ...]) -> str:

@@ -15,8 +15,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +27,7 @@ from typing import Any
 from falsework.errors import FalseworkError
 from falsework.files import explained_disk_errors, only_one, remove_tree, sha256_of, write_file
 
-DISK_NEED = "a full build needs about 12 GB, a finished one keeps about 4 GB"
+DISK_NEED = "a full build needs about 15 GB; `falsework release prune` then leaves about 5 GB"
 
 
 def default_root() -> Path:
@@ -40,6 +43,7 @@ class Cache:
         """`report` is told, in a sentence, about everything found wrong and put right."""
         self.root = root
         self.report = report
+        self._turns: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
     # Blobs
 
@@ -115,6 +119,11 @@ class Cache:
     def _note_seal(self, path: Path) -> None:
         write_file(self._seal_path(path), json.dumps(self._seal_of(path)).encode())
 
+    def blobs(self) -> list[str]:
+        """The digests of everything there is."""
+        folder = self.root / "blobs" / "sha256"
+        return sorted(path.name for path in folder.glob("*") if re.fullmatch(r"[0-9a-f]{64}", path.name))
+
     # Trees
 
     def tree(self, name: str, key: str) -> Path:
@@ -132,18 +141,27 @@ class Cache:
             draft = folder / "tree"
             draft.mkdir()
             yield draft
-            self.drop_tree(name, key)
+            self.drop_tree_at(target)
             target.parent.mkdir(parents=True, exist_ok=True)
             draft.replace(target)
             write_file(self._tree_mark(name, key), b"")
 
-    def drop_tree(self, name: str, key: str) -> None:
-        self._tree_mark(name, key).unlink(missing_ok=True)
-        remove_tree(self.tree(name, key))
-
     def _tree_mark(self, name: str, key: str) -> Path:
         tree = self.tree(name, key)
         return tree.with_name(f"{tree.name}.complete")
+
+    def trees_named(self, name: str = "*") -> list[Path]:
+        """Every complete tree of this name, whatever it was made from."""
+        marks = (self.root / "trees").glob(f"{name}-{'?' * 16}.complete")
+        return sorted(mark.with_suffix("") for mark in marks)
+
+    def drop_tree_at(self, tree: Path) -> None:
+        tree.with_name(f"{tree.name}.complete").unlink(missing_ok=True)
+        remove_tree(tree)
+
+    def one_at_a_time(self, name: str) -> threading.Lock:
+        """For threads of this process that may want to make the same tree."""
+        return self._turns[name]
 
     # Records
 
@@ -184,12 +202,24 @@ class Cache:
             remove_tree(folder)
 
     def _clear_leftovers(self) -> None:
+        if (self.root / "go.distrusted").exists():
+            remove_tree(self.go_caches())
+            (self.root / "go.distrusted").unlink()
+            self.report("Go's caches gave a wrong result in an earlier run; they were removed")
         leftovers = sorted((self.root / "work").glob("*"))
         for folder in leftovers:
             remove_tree(folder)
         if leftovers:
             names = ", ".join(sorted({folder.name.split(".")[0] for folder in leftovers}))
             self.report(f"an earlier run was interrupted while working on {names}; its drafts were removed")
+
+    def go_caches(self) -> Path:
+        """Go's own module and build caches; they only save time, and may be removed between runs."""
+        return self.root / "go"
+
+    def distrust_go_caches(self) -> None:
+        """Have the next run start without Go's caches. This run's other builds may still be using them."""
+        write_file(self.root / "go.distrusted", b"")
 
     def free_bytes(self) -> int:
         return shutil.disk_usage(self.root).free

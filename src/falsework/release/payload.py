@@ -18,7 +18,6 @@ LOCK_FILE = HERE / "payload.lock.json"
 class Toolchain:
     """A compiler that comes as one file from the Python package index, pinned by its hash."""
 
-    name: str
     package: str
     version: str
     sha256: str
@@ -35,8 +34,11 @@ class GoUnit:
     tags: tuple[str, ...] = ()
     stamps: dict[str, str] = field(default_factory=dict)
     """Go variables set at link time."""
-    libc: str | None = None
-    """C library to link with, where C code is part of it: `gnu` (as in the OS image) or `musl` (static)."""
+    linking: str = "go"
+    """`go`: no C code, static. `dynamic`: with C code, against the OS image's libraries."""
+    module: str = ""
+    without: tuple[str, ...] = ()
+    """Packages of `module` that are compiled as if they were empty."""
 
     @property
     def source(self) -> str:
@@ -97,7 +99,8 @@ class Pin:
 @dataclass(frozen=True)
 class Payload:
     version: str
-    toolchains: dict[str, Toolchain]
+    epoch: int
+    toolchain: Toolchain
     go_units: dict[str, GoUnit]
     c_programs: dict[str, CProgram]
     debian_roots: dict[str, DebianRoot]
@@ -135,7 +138,8 @@ def parse_payload(what: dict[str, Any], lock: dict[str, Any]) -> Payload:
         )
     return Payload(
         version=what["version"],
-        toolchains={name: Toolchain(name=name, **entry) for name, entry in what["toolchain"].items()},
+        epoch=what["epoch"],
+        toolchain=Toolchain(**what["toolchain"]),
         go_units=units,
         c_programs=c_programs,
         debian_roots={

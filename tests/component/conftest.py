@@ -1,0 +1,28 @@
+"""The real release, brought onto this host once for all component tests."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from falsework.progress import Progress
+from falsework.release.build import build_release
+from falsework.release.cache import Cache, default_root
+from falsework.release.inventory import Release
+from falsework.release.payload import load_payload
+
+
+@pytest.fixture(scope="session")
+def cache() -> Cache:
+    return Cache(default_root(), print)
+
+
+@pytest.fixture(scope="session")
+def release(cache: Cache, pytestconfig: pytest.Config) -> Release:
+    assert os.geteuid() == 0, "the component tests run as root"
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    assert capture is not None
+    # A first build takes minutes: its progress is shown, not kept.
+    with capture.global_and_fixture_disabled(), Progress() as progress:
+        return build_release(load_payload(), cache, progress)

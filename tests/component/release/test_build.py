@@ -1,0 +1,205 @@
+"""Building for real: the same result twice, after a kill, after damage, and from a mirror without building."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from falsework.progress import Progress
+from falsework.release.cache import Cache
+from falsework.release.inventory import Release
+from falsework.release.mirror import FolderMirror
+from falsework.release.payload import Payload, load_payload
+from falsework.release.recipes import BUILD_ROOT, GO_TOOLCHAIN, Part
+from falsework.release.sources import Sources
+
+CHECKOUT = Path(__file__).parents[3]
+SMALL = "cni-plugins"
+
+
+def small_payload() -> Payload:
+    """Just one small unit of the real payload, with one of its programs."""
+    whole = load_payload()
+    unit = dataclasses.replace(whole.go_units[SMALL], binaries={"loopback": whole.go_units[SMALL].binaries["loopback"]})
+    roots = {BUILD_ROOT: whole.debian_roots[BUILD_ROOT]}
+    return dataclasses.replace(whole, go_units={SMALL: unit}, c_programs={}, debian_roots=roots)
+
+
+class Workbench:
+    """An empty cache, and a mirror that has the tools to build with, but nothing that is to be built."""
+
+    def __init__(self, folder: Path, tools: list[Part]) -> None:
+        self.output = io.StringIO()
+        self.progress = Progress(self.output)
+        self.cache = Cache(folder / "cache", self.progress.say)
+        blobs = folder / "mirror" / "blobs" / "sha256"
+        blobs.mkdir(parents=True, exist_ok=True)
+        for tool in tools:
+            (blobs / tool.digest).symlink_to(tool.path)
+        self.mirror = FolderMirror(folder / "mirror")
+
+    def build(self) -> Part:
+        with self.cache.exclusive():
+            return Sources(small_payload(), self.cache, self.progress, mirror=self.mirror).gather()["loopback"]
+
+
+@pytest.fixture(scope="session")
+def tools(cache: Cache, release: Release) -> list[Part]:
+    sources = Sources(load_payload(), cache, Progress())
+    with cache.exclusive():
+        return [sources.need(GO_TOOLCHAIN), sources.need(BUILD_ROOT)]
+
+
+@pytest.fixture
+def workbench(tmp_path: Path, tools: list[Part]) -> Workbench:
+    return Workbench(tmp_path, tools)
+
+
+@pytest.fixture(scope="session")
+def two_builds(tmp_path_factory: pytest.TempPathFactory, tools: list[Part]) -> list[tuple[Path, Part]]:
+    """The same part built twice, with nothing in common but the tools."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("one", "another-with-a-longer-path")]
+    return [(folder, Workbench(folder, tools).build()) for folder in folders]
+
+
+@pytest.fixture
+def warm_workbench(workbench: Workbench, two_builds: list[tuple[Path, Part]]) -> Workbench:
+    """A workbench whose Go caches have seen the work before: only linking takes time."""
+    workbench.cache.root.mkdir()
+    workbench.cache.go_caches().symlink_to(two_builds[0][0] / "cache" / "go")
+    return workbench
+
+
+def test_two_separate_builds_give_the_same_digest(two_builds: list[tuple[Path, Part]], release: Release) -> None:
+    (_, first), (_, second) = two_builds
+    assert first.path != second.path
+    assert first.digest == second.digest == release.parts["loopback"].digest
+
+
+def test_a_killed_build_is_taken_up_again(workbench: Workbench, tmp_path: Path) -> None:
+    """kill -9 while the compiler runs: it dies too, nothing half-made is used, and the next run says what it found."""
+    script = (
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
+        "from test_build import Workbench;"
+        "Workbench(Path(sys.argv[2]), []).build()"
+    )
+    builder = subprocess.Popen([sys.executable, "-c", script, str(Path(__file__).parent), str(tmp_path)])
+    try:
+        compiling = tmp_path / "cache" / "go" / "build"
+        wait_until(lambda: compiling.is_dir() and len(list(compiling.glob("*/*-d"))) > 20)
+    finally:
+        builder.send_signal(signal.SIGKILL)
+        builder.wait()
+    wait_until(lambda: not processes_under(tmp_path))
+    assert not list((tmp_path / "cache").glob("records/*"))
+
+    part = workbench.build()
+
+    assert part.pinned
+    assert (
+        f"an earlier run was interrupted while working on {SMALL}; its drafts were removed"
+        in workbench.output.getvalue()
+    )
+
+
+def test_an_altered_program_is_built_again_and_that_is_said(warm_workbench: Workbench) -> None:
+    workbench = warm_workbench
+    part = workbench.build()
+    with part.path.open("r+b") as file:
+        file.seek(100)
+        file.write(b"altered")
+    again = workbench.build()
+    assert again.digest == part.digest
+    assert "loopback: the cached file had been altered or cut short; it was removed" in workbench.output.getvalue()
+
+
+def test_an_export_serves_an_empty_host_without_building(tmp_path: Path, release: Release) -> None:
+    falsework("release", "export", str(tmp_path / "mirror"))
+    started = time.monotonic()
+    empty = tmp_path / "empty"
+    # No package source can be reached: everything must come from the mirror.
+    output = falsework(
+        "release", "build", "--mirror", str(tmp_path / "mirror"), FALSEWORK_CACHE=str(empty), **NO_NETWORK
+    )
+    print(f"\nfrom a mirror: {time.monotonic() - started:.1f} s")
+    assert " built" not in output
+    assert not (empty / "go").exists()
+    here, there = (
+        json.loads(falsework("release", "info", "--json", FALSEWORK_CACHE=str(root)))
+        for root in (release.os_root.parents[1], empty)
+    )
+    tools_only = {BUILD_ROOT}
+    assert [item for item in there["components"] if not item["present"] and item["name"] not in tools_only] == []
+    assert [item["digest"] for item in there["components"]] == [item["digest"] for item in here["components"]]
+
+
+def test_a_warm_build_takes_no_time(release: Release) -> None:
+    started = time.monotonic()
+    falsework("release", "build")
+    assert time.monotonic() - started < 2.0
+
+
+def test_two_at_once_both_succeed(warm_workbench: Workbench, tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
+        "from test_build import Workbench;"
+        "bench = Workbench(Path(sys.argv[2]), []); print(bench.build().digest); print(bench.output.getvalue())"
+    )
+    command = [sys.executable, "-c", script, str(Path(__file__).parent), str(tmp_path)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    outputs = [process.communicate(timeout=300)[0] for process in both]
+    digests = {output.splitlines()[0] for output in outputs}
+    assert digests == {load_payload().pins["loopback"].sha256}
+    assert sum("waiting for it" in output for output in outputs) == 1
+    assert sum(" built" in output for output in outputs) == 1
+
+
+NO_NETWORK = {
+    "GOPROXY": "http://127.0.0.1:1",
+    "PIP_INDEX_URL": "http://127.0.0.1:1",
+    "http_proxy": "http://127.0.0.1:1",
+    "https_proxy": "http://127.0.0.1:1",
+}
+
+
+def falsework(*arguments: str, **env: str) -> str:
+    finished = subprocess.run(
+        [str(CHECKOUT / "falsework"), *arguments],
+        env={**os.environ, **env},
+        stdout=subprocess.PIPE,
+        stderr=None if "--json" in arguments else subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout
+    return finished.stdout
+
+
+def processes_under(folder: Path) -> list[str]:
+    """Command lines of living processes that mention a folder, but for the test itself."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(folder) in command and "pytest" not in command:
+            found.append(command)
+    return found
+
+
+def wait_until(condition: Callable[[], bool], patience: float = 120.0) -> None:
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

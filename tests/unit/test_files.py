@@ -1,0 +1,55 @@
+import contextlib
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from falsework.errors import FalseworkError
+from falsework.files import explained_disk_errors, new_file, only_one, write_file
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_file(path, b"old")
+    with contextlib.suppress(RuntimeError), new_file(path) as file:
+        file.write(b"half of the new")
+        raise RuntimeError("killed")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path], "the draft is gone"
+
+
+def test_a_file_has_its_mode_from_the_start(tmp_path: Path) -> None:
+    write_file(tmp_path / "secret", b"x", 0o600)
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_second_waits_for_the_first_and_is_told_who_it_is(tmp_path: Path) -> None:
+    told: list[str] = []
+    order: list[str] = []
+    waiting = threading.Event()
+
+    def second() -> None:
+        def busy(owner: str) -> None:
+            told.append(owner)
+            waiting.set()
+
+        with only_one(tmp_path / "lock", busy):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with only_one(tmp_path / "lock", told.append):
+        thread.start()
+        assert waiting.wait(5)
+        order.append("first")
+    thread.join(5)
+    assert order == ["first", "second"]
+    assert told == [f"process {os.getpid()}"]
+
+
+def test_a_full_disk_is_a_sentence_that_says_what_to_do() -> None:
+    with pytest.raises(FalseworkError) as caught, explained_disk_errors(Path("/x"), "needs 5 GB"):
+        Path("/dev/full").write_bytes(b"x" * 10000)
+    assert caught.value.what == "the disk that holds /x is full"
+    assert caught.value.cause == "needs 5 GB"
+    assert "FALSEWORK_CACHE" in (caught.value.fix or "")

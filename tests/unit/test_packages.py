@@ -1,0 +1,65 @@
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from falsework.errors import FalseworkError
+from falsework.host import packages
+from falsework.host.packages import Program
+
+
+@pytest.fixture(autouse=True)
+def one_missing_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "PROGRAMS", {"absent": Program("absent", apt="deb-absent", dnf="rpm-absent")})
+
+
+def on_distribution(monkeypatch: pytest.MonkeyPatch, **release: str) -> None:
+    monkeypatch.setattr(packages, "_os_release", lambda: release)
+    found = {"absent": None}
+    monkeypatch.setattr(shutil, "which", lambda name, **_: found.get(name, f"/usr/bin/{name}"))
+
+
+def test_a_person_who_is_not_root_is_told_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_distribution(monkeypatch, ID="ubuntu", ID_LIKE="debian")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(FalseworkError) as caught:
+        packages.ensure(["absent"], print)
+    assert "only root can install packages" in caught.value.what
+    assert "sudo apt-get install -y --no-install-recommends deb-absent" in (caught.value.fix or "")
+
+
+def test_fedora_has_the_same_list_under_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_distribution(monkeypatch, ID="rocky", ID_LIKE="rhel centos fedora")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(FalseworkError) as caught:
+        packages.ensure(["absent"], print)
+    assert "rpm-absent" in (caught.value.fix or "")
+
+
+def test_an_unknown_distribution_gets_the_list_to_install_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_distribution(monkeypatch, ID="plan9", PRETTY_NAME="Plan 9")
+    with pytest.raises(FalseworkError) as caught:
+        packages.ensure(["absent"], print)
+    assert "Plan 9" in caught.value.what
+    assert "absent" in (caught.value.fix or "")
+
+
+def test_no_network_is_told_with_the_command_to_try(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    on_distribution(monkeypatch, ID="debian")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    program = tmp_path / "apt-get"
+    program.write_text("#!/bin/sh\necho 'E: Could not resolve host'; exit 100\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    said: list[str] = []
+    with pytest.raises(FalseworkError) as caught:
+        packages.ensure(["absent"], said.append)
+    assert caught.value.cause == "E: Could not resolve host"
+    assert "check the network" in (caught.value.fix or "")
+    assert said == ["installing deb-absent with apt-get"]
+
+
+def test_nothing_is_done_when_everything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "PROGRAMS", {"sh": Program("sh", apt="dash", dnf="bash")})
+    packages.ensure(["sh"], lambda sentence: pytest.fail(sentence))

@@ -1,0 +1,101 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from falsework.process import CommandError, daemon, run
+
+
+def test_both_streams_are_returned_apart() -> None:
+    finished = run(("sh", "-c", "echo out; echo err >&2"))
+    assert (finished.output, finished.complaints) == ("out\n", "err\n")
+
+
+def test_a_failure_tells_the_exit_code_and_the_last_lines() -> None:
+    with pytest.raises(CommandError) as caught:
+        run(("sh", "-c", "seq 100; exit 3"))
+    assert "exit code 3" in caught.value.what
+    assert (caught.value.cause or "").split() == [str(number) for number in range(95, 101)]
+
+
+def test_a_program_that_is_not_there_is_an_error_like_any_other() -> None:
+    with pytest.raises(CommandError) as caught:
+        run(("no-such-program",))
+    assert "no-such-program" in str(caught.value)
+
+
+def test_a_silent_program_is_stopped_with_what_it_started() -> None:
+    started = time.monotonic()
+    with pytest.raises(CommandError) as caught:
+        run(("sh", "-c", "echo begun; sleep 61 & sleep 62"), silence_limit=0.3)
+    assert time.monotonic() - started < 10
+    assert "did nothing for" in caught.value.what
+    assert caught.value.cause == "begun"
+    listed = subprocess.run(("pgrep", "-f", "^sleep 6[12]$"), capture_output=True, check=False)
+    assert listed.stdout == b""
+
+
+def test_only_the_given_environment_reaches_the_program() -> None:
+    output = run(("/usr/bin/env",), only_env={"PATH": os.environ["PATH"], "ONLY": "this"}).output
+    assert {line.split("=")[0] for line in output.splitlines()} == {"PATH", "ONLY"}
+
+
+def test_a_child_dies_with_a_killed_falsework(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    script = (
+        f"from falsework.process import run; run(('sh', '-c', 'echo $$ >{mark}.new; mv {mark}.new {mark}; sleep 300'))"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script])
+    _wait_for(mark.exists)
+    child = int(mark.read_text())
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    _wait_for(lambda: not _alive(child))
+
+
+def test_a_daemon_is_used_when_it_says_it_is_ready_and_ended_after(tmp_path: Path) -> None:
+    notify = (
+        "import os, socket, time; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM);"
+        "print(os.getpid(), flush=True); s.sendto(b'READY=1', os.environ['NOTIFY_SOCKET']); time.sleep(300)"
+    )
+    with daemon((sys.executable, "-c", notify), log=tmp_path / "log"):
+        pid = int((tmp_path / "log").read_text())
+        assert _alive(pid)
+    assert not _alive(pid)
+
+
+def test_a_daemon_behind_a_wrapper_that_ignores_signals_is_ended_too(tmp_path: Path) -> None:
+    notify = "import os, socket; socket.socket(1, 2).sendto(b'READY=1', os.environ['NOTIFY_SOCKET']); input()"
+    wrapper = ("sh", "-c", 'trap "" TERM; tail -f /dev/null | env --default-signal=TERM "$@"', "wrapper")
+    started = time.monotonic()
+    with daemon((*wrapper, sys.executable, "-c", notify), log=tmp_path / "log"):
+        pass
+    assert time.monotonic() - started < 10
+
+
+def test_a_daemon_that_ends_instead_says_why(tmp_path: Path) -> None:
+    with (
+        pytest.raises(CommandError, match="did not get ready") as caught,
+        daemon(("sh", "-c", "echo no config; exit 1"), log=tmp_path / "log"),
+    ):
+        pytest.fail("it was never ready")
+    assert caught.value.cause == "no config"
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
