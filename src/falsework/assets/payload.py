@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from falsework.release.payload import load_payload, repository_of
+
 
 @dataclass(frozen=True)
 class Payload:
@@ -18,8 +20,15 @@ class Payload:
         return f"stable-{major}.{minor}"
 
 
-DEFAULT_PAYLOAD = Payload(
-    version="1.36.4",
-    release_image="localhost/falsework/release:1.36.4",
-    sandbox_image="localhost/falsework/pause:1.36.4",
-)
+def _pinned() -> Payload:
+    """The names of this Falsework's own release."""
+    release = load_payload()
+    pause = release.images["pause"]
+    return Payload(
+        version=release.version,
+        release_image=f"{repository_of('release')}:{release.version}",
+        sandbox_image=f"{repository_of(pause.name)}:{pause.version}",
+    )
+
+
+DEFAULT_PAYLOAD = _pinned()

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from falsework.release.cache import Cache
+from falsework.release.payload import repository_of
 from falsework.release.tarball import Entry, file_entry, write_tar
 
 LAYER = "application/vnd.oci.image.layer.v1.tar"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
-
-# Where images say they come from. It is no address: every machine is told which registry stands for it.
-REGISTRY = "registry.falsework.internal"
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Image:
 
     @property
     def repository(self) -> str:
-        return f"{REGISTRY}/release/{self.name}"
+        return repository_of(self.name)
 
     @property
     def tagged(self) -> str:

@@ -13,6 +13,13 @@ HERE = Path(__file__).parent
 MODULES = HERE / "modules"
 LOCK_FILE = HERE / "payload.lock.json"
 
+# Where images say they come from. It is no address: every machine is told which registry stands for it.
+REGISTRY = "registry.falsework.internal"
+
+
+def repository_of(image: str) -> str:
+    return f"{REGISTRY}/release/{image}"
+
 
 @dataclass(frozen=True)
 class Toolchain:

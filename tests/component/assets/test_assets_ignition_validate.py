@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from falsework.assets.catalogue import create
+from falsework.release.inventory import Release
 from falsework.site.load import default_site
 from falsework.site.model import Provider
 
@@ -17,13 +18,12 @@ SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEhk someone@example"
 
 
 @pytest.fixture(scope="session")
-def ignition_validate() -> Path:
-    """The real program, of the version that the machines run."""
-    candidates = [os.environ.get("FALSEWORK_IGNITION_VALIDATE"), "/tmp/x/out/ignition/validate"]
-    for candidate in candidates:
-        if candidate and Path(candidate).is_file():
-            return Path(candidate)
-    pytest.skip("ignition-validate is not at hand; FALSEWORK_IGNITION_VALIDATE says where it is")
+def ignition_validate(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real program, of the release that the machines run."""
+    program = tmp_path_factory.mktemp("ignition") / "ignition-validate"
+    shutil.copyfile(release.program("ignition-validate"), program)
+    program.chmod(0o755)
+    return program
 
 
 @pytest.mark.parametrize("provider", [Provider.NSPAWN, Provider.LIBVIRT])
