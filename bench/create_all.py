@@ -1,6 +1,7 @@
 """How long `falsework create all` takes, and how much memory: for the default site, and for one with 500 workers.
 
-Run it in a checkout: `PYTHONPATH=src python3 bench/create_all.py`, with a Python that has Falsework's packages.
+    ./falsework bench create-all
+
 Each site is read and made in a process of its own, warm (everything imported), into a new folder; then again,
 unchanged. Ends with 1 if a limit is missed.
 """

@@ -23,6 +23,7 @@ COMMANDS = {
     "certs": "Show when which certificate expires",
     "release": "Build, check and export everything that runs on the machines",
     "test": "Run Falsework's own tests",
+    "bench": "Run one of Falsework's benchmarks",
 }
 
 
