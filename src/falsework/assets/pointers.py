@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from falsework.assets.ignition import Config, config
 from falsework.site.model import Role
-
-MCS_PORT = 22623
+from falsework.site.ports import MACHINE_CONFIG_SERVER
 
 
 def pointer(role: Role, api_int_host: str, root_ca: bytes) -> Config:
-    return config(merge=(f"https://{api_int_host}:{MCS_PORT}/config/{role}",), authorities=(root_ca,))
+    return config(merge=(f"https://{api_int_host}:{MACHINE_CONFIG_SERVER}/config/{role}",), authorities=(root_ca,))

@@ -21,6 +21,7 @@ COMMANDS = {
     "plan": "Show what would be made and where everything will be, touching nothing",
     "create": "Make manifests, certificates and Ignition configs",
     "certs": "Show when which certificate expires",
+    "render": "Print the facts of a site as configuration of DNS, DHCP, load balancer, firewall and more",
     "release": "Build, check and export everything that runs on the machines",
     "test": "Run Falsework's own tests",
     "bench": "Run one of Falsework's benchmarks",

@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from falsework.assets import plan
 from falsework.assets.catalogue import Entry, certificates_in, preview
 from falsework.assets.graph import Report
+from falsework.assets.plan import certificates_on
 from falsework.cli.site_folder import add_folder_option, site_in
 from falsework.site.model import Distribution, Helper, Machine, Site
+from falsework.site.ports import ports_of
+from falsework.site.records import dns_records, everyone
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +37,8 @@ def run(options: argparse.Namespace) -> int:
 def _as_json(site: Site, report: Report, entries: list[Entry]) -> dict[str, Any]:
     return {
         "cluster": {"name": site.cluster_name, "domain": site.domain, "distribution": str(site.distribution)},
-        "machines": [_machine(site, machine) for machine in plan.everyone(site)],
-        "dns": [{"name": record.name, "type": record.kind, "value": record.value} for record in plan.dns_records(site)],
+        "machines": [_machine(site, machine) for machine in everyone(site)],
+        "dns": [{"name": record.name, "type": record.kind, "value": record.value} for record in dns_records(site)],
         "certificates": [
             {
                 "name": entry.name,
@@ -69,10 +71,9 @@ def _machine(site: Site, machine: Machine | Helper) -> dict[str, Any]:
         "memoryMiB": machine.memory_mib,
         "diskGiB": machine.disk_gib,
         "ports": [
-            {"port": port.port, "protocol": port.protocol, "purpose": port.purpose}
-            for port in plan.ports_of(site, machine)
+            {"port": port.port, "protocol": port.protocol, "purpose": port.purpose} for port in ports_of(site, machine)
         ],
-        "certificates": plan.certificates_on(site, machine),
+        "certificates": certificates_on(site, machine),
     }
 
 

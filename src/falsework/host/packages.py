@@ -40,6 +40,18 @@ PROGRAMS = {
             looked_for="/usr/share/keyrings/debian-archive-keyring.gpg",
         ),
         Program("mksquashfs", apt="squashfs-tools", dnf="squashfs-tools"),
+        Program("ip", apt="iproute2", dnf="iproute"),
+        Program("dnsmasq", apt="dnsmasq-base", dnf="dnsmasq"),
+        Program("haproxy", apt="haproxy", dnf="haproxy"),
+        Program("nft", apt="nftables", dnf="nftables"),
+        Program("dig", apt="bind9-dnsutils", dnf="bind-utils"),
+        Program("named-checkconf", apt="bind9-utils", dnf="bind"),
+        Program("named-checkzone", apt="bind9-utils", dnf="bind"),
+        Program("dhcpd", apt="isc-dhcp-server", dnf="dhcp-server"),
+        Program("kea-dhcp4", apt="kea-dhcp4-server", dnf="kea"),
+        Program("firewall-offline-cmd", apt="firewalld", dnf="firewalld"),
+        Program("virt-xml-validate", apt="libvirt-clients", dnf="libvirt-client"),
+        Program("xmllint", apt="libxml2-utils", dnf="libxml2"),
     )
 }
 

@@ -1,0 +1,62 @@
+"""The facts of a site as configuration of servers, for people who keep their own and for Falsework's helper.
+
+Every format is a pure function of the site. What it gives back is files: path → text, the path being the name
+the file has below the server's own folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+
+from falsework.helper.render import bind, dhcpd, dnsmasq, exports, firewalld, haproxy, kea, libvirt_net, nftables, pxe
+from falsework.site.model import Site
+
+Files = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Format:
+    summary: str
+    render: Callable[[Site], Files]
+
+
+BIND = "bind"
+"""The one format whose files say how new they are: see `render`."""
+
+
+def _file(path: str, text_of: Callable[[Site], str]) -> Callable[[Site], Files]:
+    return lambda site: {path: text_of(site)}
+
+
+FORMATS = {
+    "dnsmasq": Format("dnsmasq: DNS, DHCP and TFTP in one", _file(dnsmasq.PATH, dnsmasq.render)),
+    BIND: Format("BIND: named.conf, the cluster's zone and its reverse zones", lambda site: bind.render(site, 1)),
+    "dhcpd": Format("ISC DHCP", _file(dhcpd.PATH, dhcpd.render)),
+    "kea": Format("Kea DHCPv4", _file(kea.PATH, kea.render)),
+    "haproxy": Format("HAProxy: API, Machine Config Server, applications", _file(haproxy.PATH, haproxy.render)),
+    "pxe": Format("what boot loaders ask for: pxelinux and iPXE", pxe.render),
+    "exports": Format("NFS: /etc/exports", _file(exports.PATH, exports.render)),
+    "firewalld": Format("firewalld: a zone for the helper", _file(firewalld.PATH, firewalld.render)),
+    "nftables": Format("nftables: the helper's rules", _file(nftables.PATH, nftables.render)),
+    "libvirt-net": Format("libvirt: the lab's network", _file(libvirt_net.PATH, libvirt_net.render)),
+}
+
+
+def render(name: str, site: Site, today: date, previous_serial: int | None = None) -> Files:
+    """A format's files. `today` and the serial a zone had before matter to BIND alone."""
+    if name == BIND:
+        return bind.render(site, bind.next_serial(today, previous_serial))
+    return FORMATS[name].render(site)
+
+
+def as_one_text(files: Files) -> str:
+    """One file as it is; several with a line before each that says which, a comment in its language."""
+    if len(files) == 1:
+        return next(iter(files.values()))
+    return "\n".join(f"{_comment_sign(path)} ===== {path} =====\n{text}" for path, text in files.items())
+
+
+def _comment_sign(path: str) -> str:
+    return ";" if path.endswith(".zone") else "#"

@@ -1,0 +1,121 @@
+"""HAProxy: TCP to the API, the Machine Config Server and the routers. TLS is between the clients and those."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from falsework.site import ports
+from falsework.site.model import Machine, Site
+
+PATH = "haproxy.cfg"
+RUNTIME_SOCKET = "/run/haproxy/admin.sock"
+API_BACKEND = "api"
+MCS_BACKEND = "machine-config-server"
+
+
+def render(site: Site, runtime_socket: str = RUNTIME_SOCKET) -> str:
+    sections = [
+        _basics(runtime_socket),
+        _statistics(),
+        _frontend(API_BACKEND, ports.API),
+        _control_plane(site, API_BACKEND, ports.API, "/readyz"),
+        _frontend(
+            MCS_BACKEND,
+            ports.MACHINE_CONFIG_SERVER,
+            # What it serves holds secrets of the cluster.
+            "# For machines alone.",
+            f"tcp-request connection reject unless {{ src 127.0.0.0/8 {site.lab.cidr} }}",
+        ),
+        _control_plane(site, MCS_BACKEND, ports.MACHINE_CONFIG_SERVER, "/healthz"),
+    ]
+    for name, port in (("ingress-http", ports.HTTP), ("ingress-https", ports.HTTPS)):
+        sections += [_frontend(name, port), _ingress(site, name, port)]
+    return "\n".join([f"# Load balancer for {site.domain}.", *sections])
+
+
+def _section(head: str, *settings: str) -> str:
+    return "\n".join([head, *(f"    {setting}" for setting in settings)]) + "\n"
+
+
+def _basics(runtime_socket: str) -> str:
+    return "\n".join(
+        (
+            _section(
+                "global",
+                "log stdout format raw local0 notice",
+                "user haproxy",
+                "group haproxy",
+                "maxconn 4000",
+                "# For draining and readying servers at run time; the listeners are handed over on a reload.",
+                f"stats socket {runtime_socket} mode 600 level admin expose-fd listeners",
+            ),
+            _section(
+                "defaults",
+                "log global",
+                "mode tcp",
+                "option dontlognull",
+                "# A server that has just died is not a failed request: the next one is tried.",
+                "option redispatch 1",
+                "retries 3",
+                "timeout connect 2s",
+                "timeout check 3s",
+                "# Watches and shells may be silent for hours.",
+                "timeout client 4h",
+                "timeout server 4h",
+                "timeout client-fin 30s",
+                "timeout queue 10s",
+            ),
+        )
+    )
+
+
+def _statistics() -> str:
+    return _section(
+        "listen statistics",
+        f"bind :{ports.BALANCER_STATISTICS}",
+        "mode http",
+        "timeout client 1m",
+        "timeout server 1m",
+        "monitor-uri /healthz",
+        "stats enable",
+        "stats uri /",
+        "stats refresh 5s",
+    )
+
+
+def _frontend(name: str, port: int, *settings: str) -> str:
+    return _section(f"frontend {name}", f"bind :{port}", *settings, f"default_backend {name}")
+
+
+def _control_plane(site: Site, name: str, port: int, health: str) -> str:
+    """Bootstrap and masters. A client is bound to none of them, and watches are spread by how many there are."""
+    default = "default-server check check-ssl verify none inter 500ms fall 2 rise 1"
+    return _section(
+        f"backend {name}",
+        "balance leastconn",
+        f"option httpchk GET {health} HTTP/1.0",
+        "http-check expect status 200",
+        "# By what the server says of itself: an open port is not yet, or no longer, a good one. Asked often, so that",
+        "# it is out of the way before it stops and back as soon as it is ready. Its connections are left to end by",
+        "# themselves: it still answers what it has begun.",
+        default,
+        *(_server(machine, port) for machine in site.masters),
+        "# Only while no master is ready.",
+        f"{_server(site.bootstrap, port)} backup",
+    )
+
+
+def _ingress(site: Site, name: str, port: int) -> str:
+    """Routers, which run on some of these machines; a closed port says on which they do not."""
+    machines: Sequence[Machine] = ports.router_machines(site)
+    return _section(
+        f"backend {name}",
+        "# A client comes back to the same router.",
+        "balance source",
+        "default-server check inter 1s fall 2 rise 1",
+        *(_server(machine, port) for machine in machines),
+    )
+
+
+def _server(machine: Machine, port: int) -> str:
+    return f"server {machine.name} {machine.address}:{port}"
