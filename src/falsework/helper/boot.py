@@ -20,6 +20,7 @@ UEFI_LOADER = "ipxe.efi"
 IPXE_SCRIPT = "boot.ipxe"
 """Asked for by an iPXE, ours or one in the card's ROM, on a machine with UEFI."""
 
+HOST_NAME_OPTION = 12
 ARCHITECTURE_OPTION = 93
 IPXE_OPTION = 175
 """Only iPXE sends it."""

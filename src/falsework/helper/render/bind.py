@@ -18,9 +18,9 @@ _SOA = re.compile(r"\bSOA\s+\S+\s+\S+\s+\(?\s*([0-9]+)\b")
 _COMMENT = re.compile(r";.*")
 
 
-def render(site: Site, serial: int) -> dict[str, str]:
+def render(site: Site, serial: int, folder: str = FOLDER) -> dict[str, str]:
     zones = {site.domain: None, **{reverse_zone_name(zone): zone for zone in reverse_zones(site)}}
-    files = {CONFIG: _config(site, list(zones))}
+    files = {CONFIG: _config(site, list(zones), folder)}
     for name, network in zones.items():
         files[zone_path(name)] = _zone(site, name, network, serial)
     return files
@@ -55,12 +55,12 @@ def serial_in(text: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def _config(site: Site, zones: list[str]) -> str:
+def _config(site: Site, zones: list[str], folder: str) -> str:
     clients = f"localhost; {site.lab.cidr};"
     lines = [
         f"// Name server for {site.domain}.",
         "options {",
-        f'    directory "{FOLDER}";',
+        f'    directory "{folder}";',
         f"    listen-on port 53 {{ 127.0.0.1; {site.helper.address}; }};",
         "    listen-on-v6 { none; };",
         "    allow-transfer { none; };",

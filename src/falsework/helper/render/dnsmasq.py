@@ -78,7 +78,7 @@ def _dhcp(site: Site) -> list[str]:
         tag, fqdn = f"machine-{machine.name}", site.fqdn(machine)
         lines += [
             f"dhcp-host={machine.mac},set:{tag},{machine.address},{fqdn}",
-            f"dhcp-option=tag:{tag},option:hostname,{fqdn}",
+            f"dhcp-option=tag:{tag},{boot.HOST_NAME_OPTION},{fqdn}",
         ]
     return lines
 
