@@ -62,12 +62,12 @@ def boots(site: Site) -> list[Boot]:
 def boot_of(site: Site, machine: Machine) -> Boot:
     files = boot_files(site)
     config = f"{base_url(site)}/ignition/{config_path(site, machine)}"
-    arguments = ("ip=dhcp", "rd.neednet=1", f"coreos.live.rootfs_url={base_url(site)}/{files.root}")
+    arguments = ["ip=dhcp", "rd.neednet=1", f"coreos.live.rootfs_url={base_url(site)}/{files.root}"]
     if site.distribution is Distribution.OPENSHIFT:
         # The live system only writes the real one to the disk, which then boots with this config.
-        arguments += (f"coreos.inst.install_dev={_disk(machine)}", f"coreos.inst.ignition_url={config}")
+        arguments += [f"coreos.inst.install_dev={_disk(machine)}", f"coreos.inst.ignition_url={config}"]
     else:
-        arguments += ("ignition.firstboot", "ignition.platform.id=metal", f"ignition.config.url={config}")
+        arguments += ["ignition.firstboot", "ignition.platform.id=metal", f"ignition.config.url={config}"]
     # The last console named is the one the boot's own messages go to.
     return Boot(machine, files, (*arguments, "console=tty0", "console=ttyS0"))
 

@@ -43,17 +43,18 @@ def checkers() -> None:
 
 def check(name: str, folder: Path) -> str:
     """What the checkers of a format say about the files in a folder, if it is not that all is well."""
+    commands: list[tuple[str | Path, ...]]
     if name == "bind":
         config = folder / bind.CONFIG
         config.write_text(config.read_text().replace(bind.FOLDER, str(folder)))
         zones = [("named-checkzone", "-i", "local", path.stem, path) for path in sorted(folder.glob("*.zone"))]
         # -z loads the zones too: that their names and files are what the config says.
-        commands: list[tuple[str | Path, ...]] = [("named-checkconf", "-z", config), *zones]
+        commands = [("named-checkconf", "-z", config), *zones]
     else:
         (file,) = (path for path in folder.rglob("*") if path.is_file())
         if name == "firewalld":
             (folder / "firewalld.conf").write_text("DefaultZone=falsework\n")
-        commands = {
+        by_name: dict[str, list[tuple[str | Path, ...]]] = {
             "dnsmasq": [("dnsmasq", "--test", "-C", file)],
             "dhcpd": [("dhcpd", "-t", "-cf", file)],
             "kea": [("kea-dhcp4", "-t", file)],
@@ -62,7 +63,8 @@ def check(name: str, folder: Path) -> str:
             # In a namespace of its own: a check looks at the tables that are there.
             "nftables": [("unshare", "--net", "nft", "-c", "-f", file)],
             "libvirt-net": [("virt-xml-validate", file, "network")],
-        }[name]
+        }
+        commands = by_name[name]
     return "".join(_complaints(command) for command in commands)
 
 

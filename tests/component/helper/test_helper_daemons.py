@@ -16,6 +16,7 @@ from helper_namespace import Namespace, cable
 from falsework.helper.render import dhcpd, dnsmasq, kea
 from falsework.host import packages
 from falsework.site.load import default_site
+from falsework.site.records import everyone
 
 SITE = default_site()
 DOMAIN = SITE.domain
@@ -76,7 +77,7 @@ def status(resolver: Namespace, *words: str) -> str:
 
 
 def test_forward(resolver: Namespace) -> None:
-    for machine in (SITE.helper, *SITE.machines):
+    for machine in everyone(SITE):
         assert dig(resolver, SITE.fqdn(machine)) == [str(machine.address)]
     for name in (SITE.api_host, SITE.api_int_host):
         assert dig(resolver, name) == [str(SITE.api_vip)]
@@ -85,7 +86,7 @@ def test_forward(resolver: Namespace) -> None:
 
 
 def test_reverse_has_one_name_each(resolver: Namespace) -> None:
-    for machine in (SITE.helper, *SITE.machines):
+    for machine in everyone(SITE):
         assert dig(resolver, "-x", str(machine.address)) == [f"{SITE.fqdn(machine)}."]
 
 
