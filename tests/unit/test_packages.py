@@ -63,3 +63,12 @@ def test_no_network_is_told_with_the_command_to_try(monkeypatch: pytest.MonkeyPa
 def test_nothing_is_done_when_everything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "PROGRAMS", {"sh": Program("sh", apt="dash", dnf="bash")})
     packages.ensure(["sh"], lambda sentence: pytest.fail(sentence))
+
+
+def test_where_systemd_runs_packages_do_not_see_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(packages, "SYSTEMD", tmp_path / "system")
+    assert packages.without_daemons(["apt-get", "install"]) == ("apt-get", "install")
+    (tmp_path / "system").mkdir()
+    hidden = packages.without_daemons(["apt-get", "install"])
+    assert hidden[0] == "unshare"
+    assert hidden[-3:] == (str(tmp_path), "apt-get", "install")

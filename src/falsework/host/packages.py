@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +63,9 @@ class PackageManager:
     install: tuple[str, ...]
 
 
+SYSTEMD = Path("/run/systemd/system")
+"""There when systemd runs: packages look for it before they start what they bring."""
+
 APT = PackageManager("apt-get", ("apt-get", "update", "-q"), ("apt-get", "install", "-y", "--no-install-recommends"))
 DNF = PackageManager("dnf", None, ("dnf", "install", "-y", "--setopt=install_weak_deps=False"))
 
@@ -72,7 +75,7 @@ def ensure(names: Iterable[str], report: Callable[[str], None]) -> None:
     missing = [PROGRAMS[name] for name in names if not PROGRAMS[name].is_there()]
     if not missing:
         return
-    manager = _package_manager()
+    manager = _package_manager(missing)
     packages = sorted({program.dnf if manager is DNF else program.apt for program in missing})
     command = " ".join((*manager.install, *packages))
     if os.geteuid() != 0:
@@ -81,12 +84,12 @@ def ensure(names: Iterable[str], report: Callable[[str], None]) -> None:
             fix=f"run `sudo {command}`, then the same command again",
         )
     report(f"installing {', '.join(packages)} with {manager.program}")
-    # No package may start its daemons on this host: Falsework starts what it needs where it needs it.
+    # With runlevel 1 no package starts a daemon by its init script.
     quiet = {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
     try:
         if manager.refresh:
             run(manager.refresh, env=quiet, silence_limit=300)
-        run((*manager.install, *packages), env=quiet, silence_limit=600)
+        run(without_daemons((*manager.install, *packages)), env=quiet, silence_limit=600)
     except CommandError as error:
         raise FalseworkError(
             f"{', '.join(packages)} could not be installed",
@@ -95,13 +98,26 @@ def ensure(names: Iterable[str], report: Callable[[str], None]) -> None:
         ) from None
 
 
-def _package_manager() -> PackageManager:
+def without_daemons(command: Sequence[str]) -> tuple[str, ...]:
+    """The command, in a view of the host that has no systemd to start daemons with.
+
+    No package may start its daemons here, a DHCP server or a firewall least of all: Falsework starts what it
+    needs where it needs it. The view ends with the command, so that a kill leaves nothing to put right.
+    """
+    if not SYSTEMD.is_dir():
+        return tuple(command)
+    hidden = 'mount -t tmpfs tmpfs "$1"; shift; exec "$@"'
+    enter = ("unshare", "--mount", "--propagation", "private", "sh", "-ec", hidden, "without-daemons")
+    return (*enter, str(SYSTEMD.parent), *command)
+
+
+def _package_manager(missing: Sequence[Program]) -> PackageManager:
     for manager in (APT, DNF):
         if shutil.which(manager.program) and _distribution_uses(manager):
             return manager
     raise FalseworkError(
         f"this distribution ({_os_release().get('PRETTY_NAME', 'unknown')}) is unknown to Falsework",
-        fix=f"install {', '.join(PROGRAMS)} yourself, then run the same command again",
+        fix=f"install {', '.join(program.name for program in missing)} yourself, then run the same command again",
     )
 
 

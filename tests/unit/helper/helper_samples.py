@@ -71,6 +71,14 @@ def mainframe() -> Site:
     return changed(architecture=Architecture.S390X)
 
 
+def odd_names() -> Site:
+    """Names that are numbers, or words of some server's language."""
+    site = default_site()
+    names = ("pool", "0", "1h", "in", "ignore", "7-up")
+    machines = (dataclasses.replace(machine, name=name) for machine, name in zip(site.machines, names, strict=True))
+    return dataclasses.replace(site, machines=tuple(machines))
+
+
 def sites() -> dict[str, Site]:
     """All kinds, for whoever checks what holds for every site."""
     return {
@@ -80,5 +88,6 @@ def sites() -> dict[str, Site]:
         "no-workers": without_workers(),
         "arm64": arm(),
         "s390x": mainframe(),
+        "odd-names": odd_names(),
         **{f"slash-{length}": moved(f"10.0.0.0/{length}") for length in (8, 12, 16, 21, 24, 27)},
     }

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address
 from xml.etree import ElementTree as ET
 
 import pytest
-from helper_samples import TODAY, alchemy, arm, changed, mainframe, moved, rich, sites, without_workers
+from helper_samples import TODAY, alchemy, arm, mainframe, moved, rich, sites, without_workers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -288,9 +288,3 @@ def test_the_network_of_libvirt_leaves_dhcp_to_the_helper_and_has_nat_only_where
     address = network.find("ip")
     assert address is not None
     assert address.get("address") == str(site.lab.gateway)
-
-
-def test_a_name_that_is_a_word_of_dnsmasq_stays_a_name() -> None:
-    machine = default_site().bootstrap
-    site = changed(machines=(type(machine)(**{**vars(machine), "name": "ignore"}), *default_site().machines[1:]))
-    assert f"{machine.address},ignore.lab.falsework.test" in dnsmasq.render(site)
