@@ -19,24 +19,25 @@ Files = dict[str, str]
 @dataclass(frozen=True)
 class Format:
     summary: str
-    render: Callable[[Site], Files]
+    render: Callable[[Site, int], Files]
+    """Of a site, and of the serial its zones get, which only a name server looks at."""
 
 
 BIND = "bind"
-"""The one format whose files say how new they are: see `render`."""
+"""The one format whose files say how new they are."""
 
 
-def _file(path: str, text_of: Callable[[Site], str]) -> Callable[[Site], Files]:
-    return lambda site: {path: text_of(site)}
+def _file(path: str, text_of: Callable[[Site], str]) -> Callable[[Site, int], Files]:
+    return lambda site, _: {path: text_of(site)}
 
 
 FORMATS = {
     "dnsmasq": Format("dnsmasq: DNS, DHCP and TFTP in one", _file(dnsmasq.PATH, dnsmasq.render)),
-    BIND: Format("BIND: named.conf, the cluster's zone and its reverse zones", lambda site: bind.render(site, 1)),
+    BIND: Format("BIND: named.conf, the cluster's zone and its reverse zones", bind.render),
     "dhcpd": Format("ISC DHCP", _file(dhcpd.PATH, dhcpd.render)),
     "kea": Format("Kea DHCPv4", _file(kea.PATH, kea.render)),
     "haproxy": Format("HAProxy: API, Machine Config Server, applications", _file(haproxy.PATH, haproxy.render)),
-    "pxe": Format("what boot loaders ask for: pxelinux and iPXE", pxe.render),
+    "pxe": Format("what boot loaders ask for: pxelinux and iPXE", lambda site, _: pxe.render(site)),
     "exports": Format("NFS: /etc/exports", _file(exports.PATH, exports.render)),
     "firewalld": Format("firewalld: a zone for the helper", _file(firewalld.PATH, firewalld.render)),
     "nftables": Format("nftables: the helper's rules", _file(nftables.PATH, nftables.render)),
@@ -45,10 +46,8 @@ FORMATS = {
 
 
 def render(name: str, site: Site, today: date, previous_serial: int | None = None) -> Files:
-    """A format's files. `today` and the serial a zone had before matter to BIND alone."""
-    if name == BIND:
-        return bind.render(site, bind.next_serial(today, previous_serial))
-    return FORMATS[name].render(site)
+    """A format's files. `previous_serial` is the largest that a zone of the site has had."""
+    return FORMATS[name].render(site, bind.next_serial(today, previous_serial))
 
 
 def as_one_text(files: Files) -> str:
