@@ -120,7 +120,7 @@ def test_pinning_what_is_pinned_changes_nothing(
 ) -> None:
     """The go.mod and go.sum in the repository are what `falsework release modules` writes."""
     copy = tmp_path / "modules"
-    shutil.copytree(modpins.MODULES, copy)
+    shutil.copytree(MODULES, copy)
     monkeypatch.setattr(modpins, "MODULES", copy)
     modpins.pin_modules(UNIT, load_payload(), goroot, downloaded.parents[2])
     for name in ("go.mod", "go.sum"):
