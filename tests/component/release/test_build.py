@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from falsework.errors import FalseworkError
 from falsework.progress import Progress
+from falsework.release import inventory
 from falsework.release.cache import Cache
 from falsework.release.inventory import Release
 from falsework.release.mirror import FolderMirror
@@ -141,7 +143,12 @@ def test_a_full_disk_is_told_and_the_next_run_is_right(warm_workbench: Workbench
     assert warm_workbench.build().pinned
 
 
-def test_an_export_serves_an_empty_host_without_building(tmp_path: Path, release: Release) -> None:
+def test_an_export_serves_an_empty_host_without_building(tmp_path: Path, release: Release, cache: Cache) -> None:
+    if not all(part.pinned for part in release.parts.values()):
+        # Debian has had updates since the release was pinned. Then there is nothing to export, and that is said.
+        with pytest.raises(FalseworkError, match="no host with this checkout would take it from a mirror"):
+            inventory.export(cache, load_payload(), tmp_path / "mirror", Progress())
+        return
     falsework("release", "export", str(tmp_path / "mirror"))
     started = time.monotonic()
     empty = tmp_path / "empty"
