@@ -130,8 +130,8 @@ def test_an_altered_program_is_built_again_and_that_is_said(warm_workbench: Work
 
 
 def test_a_full_disk_is_told_and_the_next_run_is_right(warm_workbench: Workbench, tmp_path: Path) -> None:
-    # Room for the tools, but not for what the compiler writes.
-    small_disk = f'mount -t tmpfs -o size=900m none {tmp_path}/cache && exec "$0" "$@"'
+    # Room for the packed tools, but not for the unpacked ones.
+    small_disk = f'mount -t tmpfs -o size=400m none {tmp_path}/cache && exec "$0" "$@"'
     finished = subprocess.run(
         ("unshare", "--mount", "--propagation", "private", "sh", "-c", small_disk, *build_elsewhere(tmp_path)),
         capture_output=True,
