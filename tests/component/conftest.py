@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +19,13 @@ from falsework.release.payload import load_payload
 @pytest.fixture(scope="session")
 def cache() -> Cache:
     return Cache(default_root(), print)
+
+
+@pytest.fixture(scope="session")
+def beside_cache(cache: Cache) -> Iterator[Path]:
+    """A folder on the cache's file system, where links to its files can be made; gone after the tests."""
+    with tempfile.TemporaryDirectory(dir=cache.root.parent, prefix="falsework-test-") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

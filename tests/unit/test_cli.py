@@ -43,6 +43,14 @@ def test_ctrl_c_is_an_ordinary_event(capsys: pytest.CaptureFixture[str], monkeyp
     assert "interrupted" in capsys.readouterr().err
 
 
+def test_every_release_action_is_offered_and_none_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["release", "--help"])
+    offered = capsys.readouterr().out
+    for action in release.ACTIONS:
+        assert f"\n    {action} " in offered
+
+
 def test_an_unknown_command_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["relaese"])

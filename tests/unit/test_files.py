@@ -1,12 +1,14 @@
 import contextlib
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from falsework.errors import FalseworkError
 from falsework.files import explained_disk_errors, new_file, only_one, write_file
+from falsework.process import run
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -47,9 +49,17 @@ def test_the_second_waits_for_the_first_and_is_told_who_it_is(tmp_path: Path) ->
     assert told == [f"process {os.getpid()}"]
 
 
-def test_a_full_disk_is_a_sentence_that_says_what_to_do() -> None:
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda: Path("/dev/full").write_bytes(b"x" * 10000),
+        lambda: run(("dd", "if=/dev/zero", "of=/dev/full", "count=1")),
+    ],
+    ids=["by ourselves", "by a program we run"],
+)
+def test_a_full_disk_is_a_sentence_that_says_what_to_do(fill: Callable[[], object]) -> None:
     with pytest.raises(FalseworkError) as caught, explained_disk_errors(Path("/x"), "needs 5 GB"):
-        Path("/dev/full").write_bytes(b"x" * 10000)
+        fill()
     assert caught.value.what == "the disk that holds /x is full"
     assert caught.value.cause == "needs 5 GB"
     assert "FALSEWORK_CACHE" in (caught.value.fix or "")

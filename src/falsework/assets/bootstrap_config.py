@@ -37,7 +37,7 @@ class Contents:
     sandbox_image: str
 
 
-def bootstrap_config(machine: Machine, fqdn: str, contents: Contents) -> Config:
+def bootstrap_config(machine: Machine, contents: Contents) -> Config:
     return config(
         files=[
             *_manifest_files(contents.manifests),
@@ -45,7 +45,7 @@ def bootstrap_config(machine: Machine, fqdn: str, contents: Contents) -> Config:
             *(File(f"{HOME}/auth/{name}", content, 0o600) for name, content in sorted(contents.auth.items())),
             File(f"{HOME}/inventory.json", to_json(contents.inventory)),
             *_machine_config_server(contents),
-            *_host(machine, fqdn, contents),
+            *_host(machine, contents),
         ],
         links=[Link(f"{HOME}/bootkube.sh", "/usr/local/bin/bootkube.sh")],
         units=_units(),
@@ -53,11 +53,12 @@ def bootstrap_config(machine: Machine, fqdn: str, contents: Contents) -> Config:
     )
 
 
-def _host(machine: Machine, fqdn: str, contents: Contents) -> list[File]:
+def _host(machine: Machine, contents: Contents) -> list[File]:
     files = [
         *node.runtime_files(contents.sandbox_image),
         *node.kubelet_files(node.standalone_kubelet_config(), contents.client_ca),
-        *node.machine_files(machine, fqdn, contents.sandbox_image),
+        # Its short name: it never becomes a node, and static pods are called after the host (`etcd-bootstrap`).
+        *node.machine_files(machine, machine.name, contents.sandbox_image),
         # Where a person who follows a guide looks for it, readable for the user they logged in as.
         File("/etc/kubernetes/kubeconfigs/localhost.kubeconfig", contents.loopback, 0o640, group="core"),
         File("/etc/falsework/release.env", f"RELEASE_IMAGE={contents.release_image}\n".encode()),

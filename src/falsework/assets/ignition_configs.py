@@ -131,7 +131,7 @@ def _object_in(files: Files, ending: str) -> Object:
 
 def bootstrap_asset(site: Site, payload: Payload) -> Asset:
     rows = [row for row in certificates.rows(site) if row.on_bootstrap is not OnBootstrap.NOTHING]
-    bootstrap, fqdn = site.bootstrap, site.fqdn(site.bootstrap)
+    bootstrap = site.bootstrap
     inventory = [
         {
             "name": site.fqdn(machine),
@@ -144,7 +144,7 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
     facts: dict[str, Any] = {
         "cluster_name": site.cluster_name,
         "api_int_host": site.api_int_host,
-        "bootstrap": [bootstrap, fqdn],
+        "bootstrap": bootstrap,
         "machines": inventory,
         "ssh_keys": site.ssh_keys,
         "pull_secret": site.pull_secret,
@@ -170,7 +170,7 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
             release_image=payload.release_image,
             sandbox_image=payload.sandbox_image,
         )
-        return {BOOTSTRAP: to_json(bootstrap_config(bootstrap, fqdn, contents))}
+        return {BOOTSTRAP: to_json(bootstrap_config(bootstrap, contents))}
 
     needs = (
         *(row.asset for row in rows),

@@ -221,11 +221,11 @@ def kubelet_files(config: bytes, client_ca: bytes) -> list[File]:
     return [File(_KUBELET_CONF, config), File(KUBELET_CA, client_ca)]
 
 
-def machine_files(machine: Machine, fqdn: str, sandbox_image: str) -> list[File]:
+def machine_files(machine: Machine, hostname: str, sandbox_image: str) -> list[File]:
     """What is this machine's own: its name, its address, and how it lives with its host."""
     node_ip = to_unit(Service={"Environment": f'"KUBELET_NODE_IP={machine.address}"'})
     files = [
-        File("/etc/hostname", f"{fqdn}\n".encode()),
+        File("/etc/hostname", f"{hostname}\n".encode()),
         File("/etc/systemd/system/kubelet.service.d/20-nodenet.conf", node_ip.encode()),
     ]
     return [*files, *shared_kernel(sandbox_image)] if machine.provider is Provider.NSPAWN else files

@@ -32,6 +32,11 @@ def register(parser: argparse.ArgumentParser) -> None:
     squashfs = actions.add_parser("squashfs", help="write the OS image as one file for network boot")
     squashfs.add_argument("file", type=Path, metavar="FILE")
 
+    actions.add_parser("prune", help="remove from the cache what this release does not consist of, and Go's caches")
+
+    modules = actions.add_parser("modules", help="after a change of a version: write a unit's go.mod and go.sum anew")
+    modules.add_argument("unit", choices=sorted(load_payload().go_units), metavar="UNIT")
+
     actions.add_parser(
         "lock", help="after a change of the payload: build it and write the new digests to the repository"
     )
@@ -41,16 +46,7 @@ def run(options: argparse.Namespace) -> int:
     with Progress() as progress:
         cache = Cache(default_root(), progress.say)
         with explained_disk_errors(cache.root, DISK_NEED):
-            action = {
-                "build": _build,
-                "info": _info,
-                "verify": _verify,
-                "export": _export,
-                "squashfs": _squashfs,
-                "prune": _prune,
-                "lock": _lock,
-            }[options.action]
-            return action(options, cache, progress)
+            return ACTIONS[options.action](options, cache, progress)
 
 
 def _build(options: argparse.Namespace, cache: Cache, progress: Progress) -> int:
@@ -133,9 +129,29 @@ def _prune(options: argparse.Namespace, cache: Cache, progress: Progress) -> int
     return 0
 
 
+def _modules(options: argparse.Namespace, cache: Cache, progress: Progress) -> int:
+    from falsework.release.build import pin_modules_of
+
+    pin_modules_of(options.unit, load_payload(), cache, progress)
+    progress.say(f"{options.unit}: go.mod and go.sum written; now `falsework release lock`")
+    return 0
+
+
 def _lock(options: argparse.Namespace, cache: Cache, progress: Progress) -> int:  # noqa: ARG001
     from falsework.release.build import repin
 
     changed = repin(load_payload(), cache, progress)
     progress.say(f"{changed} digests changed in payload.lock.json")
     return 0
+
+
+ACTIONS = {
+    "build": _build,
+    "info": _info,
+    "verify": _verify,
+    "export": _export,
+    "squashfs": _squashfs,
+    "prune": _prune,
+    "modules": _modules,
+    "lock": _lock,
+}

@@ -10,13 +10,13 @@ from falsework.errors import FalseworkError
 from falsework.files import write_file
 from falsework.host import packages
 from falsework.progress import Progress
-from falsework.release import imagestore, inventory, osimage, own_image
+from falsework.release import imagestore, inventory, modpins, osimage, own_image
 from falsework.release.cache import Cache
 from falsework.release.images import OS_ROOT, component_image, release_image
 from falsework.release.inventory import Release
 from falsework.release.mirror import Mirror
 from falsework.release.payload import LOCK_FILE, Payload
-from falsework.release.recipes import BUILD_ROOT, Part
+from falsework.release.recipes import BUILD_ROOT, Part, Workshop
 from falsework.release.sources import Sources
 
 HOST_PROGRAMS = ("setpriv", "unshare", "mmdebstrap", "apt-get", "debian-archive-keyring")
@@ -49,6 +49,14 @@ def _assemble(
     with progress.quick_task("image store"):
         store = imagestore.image_store(cache, parts, images.values())
     return Release(payload.version, parts, images, os_digest, os_root, store)
+
+
+def pin_modules_of(unit: str, payload: Payload, cache: Cache, progress: Progress) -> None:
+    """After a change of a unit's version: write its go.mod and go.sum anew, with the pinned Go toolchain."""
+    with cache.exclusive():
+        sources = Sources(payload, cache, progress)
+        goroot = Workshop(payload, cache, sources.need, progress.say).goroot()
+        modpins.pin_modules(payload.go_units[unit], payload, goroot, cache.go_caches())
 
 
 def repin(payload: Payload, cache: Cache, progress: Progress) -> int:

@@ -52,15 +52,16 @@ class GoBuilder:
         if not unit.without:
             return []
         copy = output / "module"
-        shutil.copytree(self.caches / "mod" / f"{unit.module}@v{unit.version}", copy)
+        module = unit.modules[0]
+        shutil.copytree(self.caches / "mod" / f"{module}@v{unit.version}", copy)
         for package in unit.without:
             folder = copy / package
             for file in folder.iterdir():
                 file.unlink()
             (folder / "left_out.go").write_text(f"package {folder.name}\n")
-        modules = MODULES / unit.name
-        (output / "go.mod").write_text(f"{(modules / 'go.mod').read_text()}\nreplace {unit.module} => /out/module\n")
-        shutil.copy(modules / "go.sum", output / "go.sum")
+        pins = MODULES / unit.name
+        (output / "go.mod").write_text(f"{(pins / 'go.mod').read_text()}\nreplace {module} => /out/module\n")
+        shutil.copy(pins / "go.sum", output / "go.sum")
         return ["-modfile=/out/go.mod"]
 
     def compile_c(self, program: CProgram, output: Path) -> Path:
@@ -109,13 +110,13 @@ def _default_name(package: str) -> str:
     return parent if re.fullmatch(r"v\d+", last) else last
 
 
-def download_modules(unit: GoUnit, goroot: Path, caches: Path, report: Callable[[str], None]) -> None:
-    """Bring a unit's modules into the module cache; every one is checked against go.sum."""
+def network_env(goroot: Path, caches: Path) -> dict[str, str]:
+    """The environment for go commands that talk to the module proxy."""
     # The person's own settings say where modules come from; what they say about building is not taken over.
     env = {name: value for name, value in os.environ.items() if not name.startswith(("GO", "CGO_"))}
     network = ("GOPROXY", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOSUMDB", "GOINSECURE", "GOAUTH", "GOENV")
     env |= {name: os.environ[name] for name in network if name in os.environ}
-    env |= {
+    return env | {
         "GOROOT": str(goroot),
         "GOPATH": str(caches),
         "GOMODCACHE": str(caches / "mod"),
@@ -124,6 +125,11 @@ def download_modules(unit: GoUnit, goroot: Path, caches: Path, report: Callable[
         "GOFLAGS": "-modcacherw",
         "GOWORK": "off",
     }
+
+
+def download_modules(unit: GoUnit, goroot: Path, caches: Path, report: Callable[[str], None]) -> None:
+    """Bring a unit's modules into the module cache; every one is checked against go.sum."""
+    env = network_env(goroot, caches)
 
     def download() -> None:
         run(

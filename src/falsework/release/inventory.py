@@ -131,6 +131,12 @@ def verify(cache: Cache, payload: Payload, progress: Progress) -> list[str]:
 def export(cache: Cache, payload: Payload, target: Path, progress: Progress) -> int:
     """Copy what another host cannot put together itself; return the bytes copied."""
     record = _require(cache, payload)
+    if newer := [name for name, digest in record["parts"].items() if digest != payload.pins[name].sha256]:
+        raise FalseworkError(
+            f"{', '.join(newer)}: not as pinned, so no host with this checkout would take it from a mirror",
+            cause="Debian's archive has moved on since the release was pinned",
+            fix="run `falsework release lock`, commit payload.lock.json, build and export again",
+        )
     wheels = own_image.wheels(cache, None, progress.say)
     names = {digest: name for name, digest in [*record["parts"].items(), *wheels.items()]}
     copied = 0

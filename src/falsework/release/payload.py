@@ -36,16 +36,19 @@ class GoUnit:
 
     name: str
     version: str
+    modules: tuple[str, ...]
+    """The upstream modules that have this version."""
     binaries: dict[str, str]
     """Program name → Go package."""
+    aligned: bool = False
+    """Whether modules shared with Kubernetes are raised to the versions Kubernetes has."""
     tags: tuple[str, ...] = ()
     stamps: dict[str, str] = field(default_factory=dict)
     """Go variables set at link time."""
     linking: str = "go"
     """`go`: no C code, static. `dynamic`: with C code, against the OS image's libraries."""
-    module: str = ""
     without: tuple[str, ...] = ()
-    """Packages of `module` that are compiled as if they were empty."""
+    """Packages of the first module that are compiled as if they were empty."""
 
     @property
     def source(self) -> str:

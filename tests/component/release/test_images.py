@@ -73,16 +73,14 @@ def empty(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="module")
-def seeded(release: Release, cache: Cache, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containerd]:
-    folder = tmp_path_factory.mktemp("seeded")
-    with cache.work("test-machine") as machine:
-        started = time.monotonic()
-        result = release.seed_images(machine / "containerd")
-        print(
-            f"\nseeded a machine's images in {time.monotonic() - started:.3f} s: {result.linked} files linked, "
-            f"{result.copied} copied ({result.bytes_copied / 1e3:.0f} kB)"
-        )
-        yield from start(release, folder, machine / "containerd")
+def seeded(release: Release, beside_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containerd]:
+    started = time.monotonic()
+    result = release.seed_images(beside_cache / "containerd")
+    print(
+        f"\nseeded a machine's images in {time.monotonic() - started:.3f} s: {result.linked} files linked, "
+        f"{result.copied} copied ({result.bytes_copied / 1e3:.0f} kB)"
+    )
+    yield from start(release, tmp_path_factory.mktemp("seeded"), beside_cache / "containerd")
 
 
 def test_an_archive_is_imported_and_run(release: Release, cache: Cache, empty: Containerd, tmp_path: Path) -> None:
@@ -134,27 +132,22 @@ def test_python_in_the_image_compiles_nothing_when_it_starts(release: Release, s
     assert seeded.run(release.images["falsework"].pinned, "/usr/bin/python3", "-c", script).splitlines()[0] == "[]"
 
 
-def test_no_machine_unpacks_an_image_again(release: Release, cache: Cache) -> None:
+def test_no_machine_unpacks_an_image_again(release: Release, beside_cache: Path) -> None:
     """Two machines' stores share all image files with the host's: only the databases take space."""
-    with cache.work("test-machines") as folder:
-        first, second = (release.seed_images(folder / name) for name in ("one", "two"))
-        assert first == second
-        assert first.bytes_copied < 5_000_000
-        links = [
-            path.stat().st_nlink
-            for path in (folder / "one").rglob("*")
-            if path.is_file() and not path.is_symlink() and path.suffix != ".db"
-        ]
-        assert min(links) >= 3
+    first, second = (release.seed_images(beside_cache / name) for name in ("one", "two"))
+    assert first == second
+    assert first.bytes_copied < 5_000_000
+    files = [path for path in (beside_cache / "one").rglob("*") if path.is_file() and not path.is_symlink()]
+    assert min(path.stat().st_nlink for path in files if path.suffix != ".db") >= 3
 
 
-def test_a_damaged_store_is_noticed(release: Release, cache: Cache) -> None:
-    with cache.work("test-store") as folder:
-        subprocess.run(("cp", "--archive", str(release.image_store), str(folder / "store")), check=True)
-        assert imagestore.differences(folder / "store") == []
-        victim = next((folder / "store").rglob("usr/bin/pause"))
-        victim.write_bytes(b"altered")
-        assert imagestore.differences(folder / "store") == [str(victim.relative_to(folder / "store"))]
+def test_a_damaged_store_is_noticed(release: Release, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    subprocess.run(("cp", "--archive", str(release.image_store), str(store)), check=True)
+    assert imagestore.differences(store) == []
+    victim = next(store.rglob("usr/bin/pause"))
+    victim.write_bytes(b"altered")
+    assert imagestore.differences(store) == [str(victim.relative_to(store))]
 
 
 def test_the_release_image_lists_the_others_as_openshift_does(release: Release, cache: Cache) -> None:

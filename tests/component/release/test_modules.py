@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -13,11 +14,11 @@ import pytest
 from falsework import retry
 from falsework.errors import FalseworkError
 from falsework.progress import Progress
-from falsework.release import gobuild
+from falsework.release import gobuild, modpins
 from falsework.release.cache import Cache
 from falsework.release.gobuild import download_modules
 from falsework.release.inventory import Release
-from falsework.release.payload import load_payload
+from falsework.release.payload import MODULES, load_payload
 from falsework.release.recipes import Workshop
 from falsework.release.sources import Sources
 
@@ -112,3 +113,15 @@ def test_a_module_that_is_not_the_pinned_one_is_refused(
             download_modules(UNIT, goroot, tmp_path, lambda _: None)
     finally:
         archive.write_bytes(whole)
+
+
+def test_pinning_what_is_pinned_changes_nothing(
+    goroot: Path, downloaded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The go.mod and go.sum in the repository are what `falsework release modules` writes."""
+    copy = tmp_path / "modules"
+    shutil.copytree(MODULES, copy)
+    monkeypatch.setattr(modpins, "MODULES", copy)
+    modpins.pin_modules(UNIT, load_payload(), goroot, downloaded.parents[2])
+    for name in ("go.mod", "go.sum"):
+        assert (copy / UNIT.name / name).read_text() == (MODULES / UNIT.name / name).read_text()
