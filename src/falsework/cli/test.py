@@ -12,6 +12,7 @@ from falsework.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
 SUITES = ("unit", "component", "cluster")
+FAILED = "FAILED"
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -29,19 +30,26 @@ def run(options: argparse.Namespace) -> int:
     if not (ROOT / "tests").is_dir():
         raise UsageError("the tests are not part of an installed Falsework", fix="run ./falsework test in a checkout")
     parts = ("lint", *SUITES) if options.part == "all" else (options.part,)
-    times: list[tuple[str, float, bool]] = []
+    results: list[tuple[str, float, str]] = []
     for part in parts:
         started = time.monotonic()
-        passed = all(
-            subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode == 0
-            for command in _commands(part, options.arguments)
-        )
-        times.append((part, time.monotonic() - started, passed))
-        if not passed:
+        outcome = _run_part(part, options.arguments)
+        results.append((part, time.monotonic() - started, outcome))
+        if outcome == FAILED:
             break
-    for part, seconds, passed in times:
-        print(f"{part:<10} {seconds:7.1f} s  {'passed' if passed else 'FAILED'}", flush=True)
-    return 0 if all(passed for *_, passed in times) else 1
+    for part, seconds, outcome in results:
+        print(f"{part:<10} {seconds:7.1f} s  {outcome}", flush=True)
+    return 1 if outcome == FAILED else 0
+
+
+def _run_part(part: str, arguments: list[str]) -> str:
+    commands = _commands(part, arguments)
+    if not commands:
+        return "has no tests yet"
+    for command in commands:
+        if subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode != 0:
+            return FAILED
+    return "passed"
 
 
 def _commands(part: str, arguments: list[str]) -> list[list[str]]:

@@ -69,7 +69,7 @@ def proxy(downloaded: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     monkeypatch.setattr(retry.persist, "__kwdefaults__", {"pauses": (0.0, 0.0, 0.0)})
     with Proxy(("127.0.0.1", 0), partial(Handler, directory=str(downloaded))) as server:
         monkeypatch.setenv("GOPROXY", f"http://127.0.0.1:{server.server_address[1]}")
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         yield server
         server.shutdown()

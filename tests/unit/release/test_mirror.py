@@ -43,7 +43,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(retry.persist, "__kwdefaults__", {"pauses": (0.0, 0.0)})
     with Server(("127.0.0.1", 0), Handler) as server:
         server.answers, server.paths = [], []
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         yield server
         server.shutdown()
