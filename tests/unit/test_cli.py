@@ -17,6 +17,32 @@ def test_an_error_is_told_without_a_traceback(
     assert "next:  run `falsework release build`" in error
 
 
+@pytest.mark.parametrize(
+    ("name", "answer", "sentence", "way_out"),
+    [
+        ("os.geteuid", 1000, "which only root can make", "run the same command with sudo"),
+        ("platform.machine", "riscv64", "this host is riscv64; the release is pinned for x86_64", "use an x86_64 host"),
+    ],
+)
+def test_a_host_that_cannot_build_is_told_so_before_anything_is_done(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
+    answer: object,
+    sentence: str,
+    way_out: str,
+) -> None:
+    monkeypatch.setenv("FALSEWORK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(name, lambda: answer)
+    assert main(["release", "build"]) == 1
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert way_out in error
+    assert not (tmp_path / "cache").exists()
+
+
 def test_a_fault_of_our_own_goes_to_a_file_not_to_the_person(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
