@@ -134,19 +134,21 @@ class Sources:
     def _cached(self, recipe: Recipe) -> list[Part] | None:
         if self.repin and recipe.name != GO_TOOLCHAIN:
             return None
-        return self._parts(recipe, {name: self._pins[name] for name in recipe.outputs if name in self._pins})
+        return self._parts(recipe, self._pins_of(recipe))
 
     def _mirrored(self, recipe: Recipe) -> list[Part] | None:
         if self.mirror is None or self.repin:
             return None
-        pins = {name: self._pins[name] for name in recipe.outputs}
-        if all(
-            self.cache.find(digest, name) or fetch_into(self.cache, self.mirror, digest, name)
-            for name, digest in pins.items()
-        ):
-            return self._parts(recipe, pins)
+        for name, digest in self._pins_of(recipe).items():
+            if not self.cache.find(digest, name):
+                fetch_into(self.cache, self.mirror, digest, name)
+        if parts := self._cached(recipe):
+            return parts
         self.progress.say(f"{recipe.name}: {self.mirror.place} does not have it as pinned")
         return None
+
+    def _pins_of(self, recipe: Recipe) -> dict[str, str]:
+        return {name: self._pins[name] for name in recipe.outputs if name in self._pins}
 
     def _recorded(self, recipe: Recipe) -> list[Part] | None:
         """What the same recipe gave an earlier run that could not get the pinned one either."""
@@ -179,8 +181,8 @@ class Sources:
             raise self._refusal(recipe, digests)
         differing = self._differing(digests)
         if differing and not self.repin:
-            news = _newer_packages(self.payload.packages.get(recipe.name, {}), recipe.packages)
-            self.progress.say(f"{recipe.name}: not as pinned, because Debian's archive has moved on{news}")
+            reason = _why_it_differs(self.payload.packages.get(recipe.name, {}), recipe.packages)
+            self.progress.say(f"{recipe.name}: not as pinned, {reason}")
         return {name: self.cache.add(path) for name, path in made.items()}
 
     def _acceptable(self, recipe: Recipe, digests: dict[str, str]) -> bool:
@@ -219,13 +221,14 @@ class Sources:
             )
 
 
-def _newer_packages(pinned: dict[str, str], actual: dict[str, str]) -> str:
-    """For a message: which packages differ from the pinned ones, the first few by name."""
+def _why_it_differs(pinned: dict[str, str], actual: dict[str, str]) -> str:
+    """For a message; the first few of the packages that are not the pinned ones by name."""
     names = [name for name in sorted(pinned | actual) if pinned.get(name) != actual.get(name)]
-    if not actual or not names:
-        return ""
+    if actual and not names:
+        return "although its packages are: this host's mmdebstrap may be another version"
     shown = [f"{name} {actual.get(name, 'gone').split()[0]}" for name in names[:4]]
-    return f" ({', '.join(shown)}{f' and {len(names) - 4} more' if len(names) > 4 else ''})"
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return "because Debian's archive has moved on" + (f" ({', '.join(shown)}{more})" if shown else "")
 
 
 def _combined(faults: dict[str, BaseException]) -> BaseException:

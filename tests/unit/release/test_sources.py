@@ -13,7 +13,7 @@ from falsework.release.cache import Cache
 from falsework.release.mirror import FolderMirror
 from falsework.release.payload import Pin, load_payload
 from falsework.release.recipes import Recipe
-from falsework.release.sources import Sources
+from falsework.release.sources import Sources, _why_it_differs
 
 RIGHT = b"the pinned content"
 PIN = hashlib.sha256(RIGHT).hexdigest()
@@ -139,3 +139,21 @@ def test_two_faults_are_one_error_that_names_both(bench: Bench) -> None:
     sources.recipes = [broken, other]
     with pytest.raises(FalseworkError, match=r"small \(and other\) could not be made: no network"):
         sources.gather()
+
+
+@pytest.mark.parametrize(
+    ("pinned", "actual", "reason"),
+    [
+        ({}, {}, "because Debian's archive has moved on"),
+        ({"a": "1 x"}, {"a": "2 y"}, "because Debian's archive has moved on (a 2)"),
+        ({"a": "1 x"}, {}, "because Debian's archive has moved on (a gone)"),
+        (
+            {},
+            dict.fromkeys("abcdef", "1 x"),
+            "because Debian's archive has moved on (a 1, b 1, c 1, d 1 and 2 more)",
+        ),
+        ({"a": "1 x"}, {"a": "1 x"}, "although its packages are: this host's mmdebstrap may be another version"),
+    ],
+)
+def test_why_a_root_is_not_the_pinned_one(pinned: dict[str, str], actual: dict[str, str], reason: str) -> None:
+    assert _why_it_differs(pinned, actual) == reason
