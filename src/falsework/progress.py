@@ -50,8 +50,9 @@ class Progress:
             self._print(f"  {sentence}")
 
     @contextlib.contextmanager
-    def task(self, name: str) -> Iterator[Task]:
-        """Shows `name` as being under way; when the block ends well, how long it took."""
+    def task(self, name: str, *, worth_telling: float = 0.0) -> Iterator[Task]:
+        """Shows `name` as being under way and, when the block ends, how long it took; where it mostly finds its work
+        done, only if that was longer than `worth_telling`."""
         task = Task(name)
         with self._lock:
             self._tasks.append(task)
@@ -61,26 +62,16 @@ class Progress:
         except BaseException:
             self._end(task, "failed")
             raise
-        self._end(task, task.doing or "done")
+        self._end(task, task.doing or "done", worth_telling)
 
-    @contextlib.contextmanager
-    def quick_task(self, name: str) -> Iterator[Task]:
-        """Like `task`, for what mostly finds its work done: says nothing where it took no time worth telling."""
-        task = Task(name)
+    def _end(self, task: Task, outcome: str, worth_telling: float = 0.0) -> None:
         with self._lock:
-            self._tasks.append(task)
-        try:
-            yield task
-        finally:
-            with self._lock:
-                self._tasks.remove(task)
-                if task.elapsed() > 1.0:
-                    self._print(f"  {task.name:<24} {task.elapsed():7.1f} s  {task.doing or 'done'}")
-
-    def _end(self, task: Task, outcome: str) -> None:
-        with self._lock:
+            self._erase()
             self._tasks.remove(task)
-            self._print(f"  {task.name:<24} {task.elapsed():7.1f} s  {outcome}")
+            if task.elapsed() >= worth_telling:
+                self._stream.write(f"  {task.name:<24} {task.elapsed():7.1f} s  {outcome}\n")
+            self._draw()
+            self._stream.flush()
 
     def _tick(self) -> None:
         while not self._stop.wait(self._heartbeat):

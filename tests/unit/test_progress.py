@@ -44,3 +44,14 @@ def test_a_long_task_gives_a_sign_of_life() -> None:
         task.doing = "compiling"
         while "compiling …" not in output.getvalue():
             pass
+
+
+def test_what_took_no_time_need_not_be_told_unless_it_failed() -> None:
+    output = io.StringIO()
+    progress = Progress(output)
+    with progress.task("images", worth_telling=60.0):
+        pass
+    assert output.getvalue() == ""
+    with pytest.raises(RuntimeError), progress.task("images", worth_telling=60.0):
+        raise RuntimeError
+    assert output.getvalue().split()[-1] == "failed"

@@ -38,15 +38,15 @@ def build_release(
 def _assemble(
     payload: Payload, cache: Cache, progress: Progress, parts: dict[str, Part], mirror: Mirror | None
 ) -> Release:
-    with progress.quick_task("images"):
+    with progress.task("images", worth_telling=1.0):
         images = {spec.name: component_image(cache, spec, parts, payload.epoch) for spec in payload.images.values()}
         images["falsework"] = own_image.own_image(
             cache, parts[own_image.PYTHON_ROOT], parts[OS_ROOT], payload.epoch, mirror, progress.say
         )
         images["release"] = release_image(cache, payload, images.values())
-    with progress.quick_task("OS image"):
+    with progress.task("OS image", worth_telling=1.0):
         os_digest, os_root = osimage.os_image(cache, payload, parts)
-    with progress.quick_task("image store"):
+    with progress.task("image store", worth_telling=1.0):
         store = imagestore.image_store(cache, parts, images.values())
     return Release(payload.version, parts, images, os_digest, os_root, store)
 

