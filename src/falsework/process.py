@@ -58,14 +58,18 @@ def run(
     env: Mapping[str, str] | None = None,
     only_env: Mapping[str, str] | None = None,
     silence_limit: float | None = None,
+    given: bytes = b"",
 ) -> Finished:
     """Run a program to its end and return what it printed; raise CommandError unless it exits with 0.
 
     `env` is added to our environment, `only_env` takes its place. With `silence_limit` the program is
-    stopped when it has printed nothing for that many seconds.
+    stopped when it has printed nothing for that many seconds. `given` is what it reads from its standard input.
     """
     words = tuple(str(word) for word in argv)
-    with _child(words, cwd, only_env or {**os.environ, **(env or {})}, None) as child:
+    with (
+        _readable(given) as source,
+        _child(words, cwd, only_env or {**os.environ, **(env or {})}, None, source) as child,
+    ):
         output, complaints, silent = _collect(child, silence_limit)
         if silent:
             _kill_group(child)
@@ -75,6 +79,28 @@ def run(
     if finished.returncode != 0:
         raise CommandError(f"{_shown(words)} ended with exit code {finished.returncode}", finished)
     return finished
+
+
+def detach(argv: Sequence[str | Path], *, log: Path) -> None:
+    """Start a program that goes on after we have ended, in a session of its own, under nobody's care but its own."""
+    words = tuple(str(word) for word in argv)
+    # The fork in between leaves it without a parent of ours, so that we need not be there when it ends.
+    with log.open("ab") as output, _child(("setsid", "--fork", *words), None, os.environ, output) as child:
+        if child.wait() != 0:
+            finished = Finished(words, child.returncode, log.read_text(errors="replace"))
+            raise CommandError(f"{_shown(words)} could not be started", finished)
+
+
+@contextlib.contextmanager
+def _readable(content: bytes) -> Iterator[IO[bytes] | int]:
+    """A file with this content: unlike a pipe, nobody has to keep filling it."""
+    if not content:
+        yield subprocess.DEVNULL
+        return
+    with os.fdopen(os.memfd_create("given"), "w+b") as file:
+        file.write(content)
+        file.seek(0)
+        yield file
 
 
 @contextlib.contextmanager
@@ -109,6 +135,7 @@ def _child(
     cwd: Path | None,
     env: Mapping[str, str],
     log: IO[bytes] | None,
+    source: IO[bytes] | int = subprocess.DEVNULL,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A running child. What it prints goes to `log`, or else to a pipe for each stream."""
     try:
@@ -116,7 +143,7 @@ def _child(
             ("setpriv", "--pdeathsig", "KILL", "--", *words),
             cwd=cwd,
             env=env,
-            stdin=subprocess.DEVNULL,
+            stdin=source,
             stdout=log or subprocess.PIPE,
             stderr=log or subprocess.PIPE,
             start_new_session=True,

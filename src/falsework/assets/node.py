@@ -22,6 +22,10 @@ _KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
 _KUBELET_CONF_D = "/etc/openshift/kubelet.conf.d"
 _CONTAINERD_CONF = "/etc/containerd/config.toml"
 _CONTAINERD_SHARED_CONF = "/etc/containerd/shared-kernel.toml"
+# The controllers of cgroup v1 come read-only into a container, and only a second mount at the same place changes that.
+_OPEN_CGROUPS = (
+    "/bin/sh -ec 'for place in /sys/fs/cgroup/*/; do test -w $place || mount -o remount,bind,rw $place; done'"
+)
 _NODE_KUBECONFIG = "/var/lib/kubelet/kubeconfig"
 _NODE_CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
@@ -251,5 +255,9 @@ def shared_kernel(sandbox_image: str) -> tuple[File, ...]:
     return (
         File(f"{_KUBELET_CONF_D}/50-shared-kernel.conf", to_yaml(kubelet)),
         File(_CONTAINERD_SHARED_CONF, containerd_config(sandbox_image, shared_kernel=True)),
+        File(
+            "/etc/systemd/system/containerd.service.d/10-shared-kernel.conf",
+            to_unit(Service={"ExecStartPre": _OPEN_CGROUPS}).encode(),
+        ),
         File("/etc/containerd/machine.env", f"CONTAINERD_CONFIG={_CONTAINERD_SHARED_CONF}\n".encode()),
     )

@@ -28,10 +28,13 @@ _SETTINGS = {
     # Ignition keeps its keys in a file of its own.
     "etc/ssh/sshd_config.d/50-falsework.conf": (
         "AuthorizedKeysFile .ssh/authorized_keys .ssh/authorized_keys.d/ignition\nPasswordAuthentication no\n"
+        "HostKey /etc/ssh/ssh_host_ed25519_key\n"
     ),
-    # Every machine has its own host keys, made before sshd looks for them.
+    # Every machine has a host key of its own, made before sshd looks for it; of the one kind that takes no time.
     "usr/lib/systemd/system/ssh.service.d/10-host-keys.conf": (
-        "[Service]\nExecStartPre=\nExecStartPre=/usr/bin/ssh-keygen -A\nExecStartPre=/usr/sbin/sshd -t\n"
+        "[Service]\nExecStartPre=\n"
+        "ExecStartPre=/bin/sh -c 'test -s $0 || ssh-keygen -q -t ed25519 -N \"\" -f $0' /etc/ssh/ssh_host_ed25519_key\n"
+        "ExecStartPre=/usr/sbin/sshd -t\n"
     ),
 }
 
