@@ -71,9 +71,7 @@ def discover(transaction: bytes, mac: bytes, seconds: int) -> bytes:
 
 
 def request(transaction: bytes, mac: bytes, seconds: int, address: bytes, server: bytes) -> bytes:
-    return _message(
-        transaction, mac, seconds, {_KIND: bytes([REQUEST]), _WANTED_ADDRESS: address, _SERVER: server}
-    )
+    return _message(transaction, mac, seconds, {_KIND: bytes([REQUEST]), _WANTED_ADDRESS: address, _SERVER: server})
 
 
 def broadcast(payload: bytes) -> bytes:
@@ -165,9 +163,7 @@ def _lease(options: Mapping[int, bytes], yours: bytes, next_server: bytes, file:
     server = inet_ntoa(options[_SERVER])
     boot_server = _text(options.get(_BOOT_SERVER, b""), _ADDRESS)
     routers = _addresses(options.get(_ROUTER, b""))
-    search = tuple(_search(options.get(_SEARCH, b""))) or tuple(
-        filter(None, [_text(options.get(_DOMAIN, b""), _NAME)])
-    )
+    search = tuple(_search(options.get(_SEARCH, b""))) or tuple(filter(None, [_text(options.get(_DOMAIN, b""), _NAME)]))
     return Lease(
         address=inet_ntoa(yours),
         prefix_length=prefix_length,
@@ -233,7 +229,7 @@ def _search(data: bytes) -> Iterator[str]:
 
 
 def _checksum(data: bytes) -> int:
-    total = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
+    total: int = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

@@ -40,7 +40,7 @@ def boot_entry(file: str, text: str) -> BootEntry:
     common: dict[str, str] = {}
     here = common
     for line in text.splitlines():
-        keyword, _, value = line.strip().partition(" ")
+        keyword, value = (*line.split(maxsplit=1), "", "")[:2]
         keyword, value = keyword.upper(), value.strip()
         if keyword == "LABEL":
             here = labels.setdefault(value, {})

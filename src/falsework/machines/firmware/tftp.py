@@ -76,7 +76,7 @@ class Transfer:
             self.finished = len(data) < self._block_size
             return self._acknowledge(number)
         # Sent again, because our answer was lost. Anything else is out of its turn and will come again.
-        return self._acknowledge(number) if number == self._last_block else None
+        return self._acknowledge(number) if self.content and number == self._last_block else None
 
     def _acknowledge(self, number: int) -> bytes:
         self.last_sent = struct.pack("!HH", _ACK, number)
@@ -95,6 +95,14 @@ class Transfer:
 def fetch(server: str, file: str, limit: int, waiting: Callable[[int], None]) -> bytes:
     """The file's content. While nobody answers it is asked for again; `waiting` is told how often it was."""
     transfer = Transfer(file, limit)
+    try:
+        _complete(transfer, server, waiting)
+    except OSError as error:
+        raise TftpError(f"TFTP: {server} cannot be reached", cause=error.strerror) from None
+    return bytes(transfer.content)
+
+
+def _complete(transfer: Transfer, server: str, waiting: Callable[[int], None]) -> None:
     peer: tuple[str, int] | None = None
     silence, wait = 0, _FIRST_WAIT
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
@@ -121,7 +129,6 @@ def fetch(server: str, file: str, limit: int, waiting: Callable[[int], None]) ->
                 peer, silence, wait = sender, 0, _FIRST_WAIT
                 client.sendto(answer, peer)
                 deadline = time.monotonic() + wait
-    return bytes(transfer.content)
 
 
 def _is_number(word: str) -> bool:
