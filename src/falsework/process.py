@@ -15,10 +15,10 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 from falsework.errors import FalseworkError
 
@@ -59,18 +59,20 @@ def run(
     only_env: Mapping[str, str] | None = None,
     silence_limit: float | None = None,
     given: bytes = b"",
+    each_line: Callable[[str], None] | None = None,
 ) -> Finished:
     """Run a program to its end and return what it printed; raise CommandError unless it exits with 0.
 
     `env` is added to our environment, `only_env` takes its place. With `silence_limit` the program is
     stopped when it has printed nothing for that many seconds. `given` is what it reads from its standard input.
+    `each_line` is given every line of its stdout as it comes; an exception from there ends the program.
     """
     words = tuple(str(word) for word in argv)
     with (
         _readable(given) as source,
         _child(words, cwd, only_env or {**os.environ, **(env or {})}, None, source) as child,
     ):
-        output, complaints, silent = _collect(child, silence_limit)
+        output, complaints, silent = _collect(child, silence_limit, each_line)
         if silent:
             _kill_group(child)
         finished = Finished(words, child.wait(), output, complaints)
@@ -79,6 +81,15 @@ def run(
     if finished.returncode != 0:
         raise CommandError(f"{_shown(words)} ended with exit code {finished.returncode}", finished)
     return finished
+
+
+def become(argv: Sequence[str | Path]) -> NoReturn:
+    """Let a program take our place: the terminal, the signals and the exit code are its own."""
+    words = tuple(str(word) for word in argv)
+    try:
+        os.execvp(words[0], words)  # noqa: S606 - no shell is wanted
+    except OSError as error:
+        raise CommandError(f"{_shown(words)} could not be started", Finished(words, 127, str(error.strerror))) from None
 
 
 def detach(argv: Sequence[str | Path], *, log: Path) -> None:
@@ -165,11 +176,14 @@ def _child(
             _running.discard(child)
 
 
-def _collect(child: subprocess.Popen[bytes], silence_limit: float | None) -> tuple[str, str, bool]:
+def _collect(
+    child: subprocess.Popen[bytes], silence_limit: float | None, each_line: Callable[[str], None] | None
+) -> tuple[str, str, bool]:
     """The end of what comes on either stream, and whether nothing came for too long."""
     assert child.stdout is not None
     assert child.stderr is not None
     collected = {child.stdout: bytearray(), child.stderr: bytearray()}
+    lines = _Lines(each_line) if each_line else None
     silent = False
     with selectors.DefaultSelector() as selector:
         for pipe in collected:
@@ -178,13 +192,33 @@ def _collect(child: subprocess.Popen[bytes], silence_limit: float | None) -> tup
             events = selector.select(timeout=silence_limit)
             silent = not events
             for key, _ in events:
-                if chunk := os.read(key.fd, 65536):
+                chunk = os.read(key.fd, 65536)
+                if lines and key.data is child.stdout:
+                    lines.take(chunk)
+                if chunk:
                     collected[key.data] += chunk
                     del collected[key.data][:-_OUTPUT_KEPT]
                 else:
                     selector.unregister(key.fileobj)
     output, complaints = (bytes(text).decode(errors="replace") for text in collected.values())
     return output, complaints, silent
+
+
+class _Lines:
+    """Hands on whole lines of what comes in pieces. A line without end is cut, so that it cannot fill memory."""
+
+    def __init__(self, each_line: Callable[[str], None]) -> None:
+        self._each_line = each_line
+        self._rest = b""
+
+    def take(self, chunk: bytes) -> None:
+        """The next piece; an empty one is the end."""
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
+        if self._rest and (not chunk or len(self._rest) > _OUTPUT_KEPT):
+            whole.append(self._rest)
+            self._rest = b""
+        for line in whole:
+            self._each_line(line.decode(errors="replace"))
 
 
 def _await_ready(

@@ -45,6 +45,36 @@ def test_only_the_given_environment_reaches_the_program() -> None:
     assert {line.split("=")[0] for line in output.splitlines()} == {"PATH", "ONLY"}
 
 
+def test_lines_are_handed_on_as_they_come() -> None:
+    seen: list[tuple[str, float]] = []
+    script = "printf 'one\\ntw'; sleep 0.3; printf 'o\\n\\xff\\nno newline'; echo not this >&2"
+    finished = run(("bash", "-c", script), each_line=lambda line: seen.append((line, time.monotonic())))
+    assert [line for line, _ in seen] == ["one", "two", "\ufffd", "no newline"]
+    assert seen[1][1] - seen[0][1] > 0.2
+    assert finished.output.startswith("one\ntwo\n")
+
+
+def test_a_line_without_end_is_cut() -> None:
+    seen: list[str] = []
+    run(("sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x"), each_line=seen.append)
+    assert len(seen) > 1
+    assert sum(map(len, seen)) == 1000000
+
+
+def test_an_exception_over_a_line_ends_the_program() -> None:
+    pids: list[int] = []
+
+    def first_is_enough(line: str) -> None:
+        pids.append(int(line))
+        raise KeyError
+
+    started = time.monotonic()
+    with pytest.raises(KeyError):
+        run(("sh", "-c", "echo $$; sleep 63; echo again"), each_line=first_is_enough)
+    assert time.monotonic() - started < 10
+    assert not _alive(pids[0])
+
+
 def test_a_child_dies_with_a_killed_falsework(tmp_path: Path) -> None:
     mark = tmp_path / "pid"
     script = (

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 from falsework.cli.site_folder import add_folder_option
 from falsework.errors import UsageError
 from falsework.lab.folder import Lab
 from falsework.machines.nspawn import Nspawn
-from falsework.machines.provider import Power
 from falsework.machines.providers import provider_of
+from falsework.process import become
 
 _ALL = "--all"
 _TICK = 0.1
@@ -58,13 +58,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def run_inside(provider: Nspawn, name: str, words: list[str]) -> None:
-    """Take the place of this process, so that terminal, signals and exit code are the command's own."""
+def run_inside(provider: Nspawn, name: str, words: list[str]) -> NoReturn:
     words = words[1:] if words[:1] == ["--"] else words
     if not words:
         raise UsageError("there is no command to run", fix=f"falsework exec {name} -- COMMAND …")
-    command = provider.command(_known(provider, name), words)
-    os.execvp(command[0], command)
+    become(provider.command(_known(provider, name), words))
 
 
 def _known(provider: Nspawn, name: str) -> str:
@@ -82,7 +80,7 @@ def _chosen(provider: Nspawn, options: argparse.Namespace) -> list[str]:
     if bool(options.names) == options.all:
         raise UsageError("say which machines", fix=f"name them, or give {_ALL}")
     if options.all:
-        return [name for name in provider.names() if not provider.is_helper(name)]
+        return [name for name in provider.names() if provider.boots_from_network(name)]
     return [_known(provider, name) for name in options.names]
 
 

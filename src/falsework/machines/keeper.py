@@ -23,10 +23,10 @@ from pathlib import Path
 
 from falsework.errors import FalseworkError
 from falsework.files import remove_tree, write_file
-from falsework.machines.firmware.boot import file_boot, network_boot
+from falsework.machines.firmware.boot import file_boot, join_network, network_boot, set_network
 from falsework.machines.provider import Power
 from falsework.machines.settings import INTERFACE, MachineFolder, Settings
-from falsework.process import run, stream
+from falsework.process import CommandError, run
 
 _REBOOT = 133
 """What systemd-nspawn ends with when the machine asked to be started again."""
@@ -74,14 +74,15 @@ class Keeper:
     def run(self) -> None:
         """Until the machine is switched off."""
         try:
-            while self._boot() == _REBOOT:
+            while self._boot():
                 self._clear()
             self._off("shut down")
         except FalseworkError as error:
             self._console.say(str(error))
             self._off(error.what)
 
-    def _boot(self) -> int:
+    def _boot(self) -> bool:
+        """Whether it is to be started again."""
         self._console.restart()
         self._console.say("power on")
         self._doing("power on")
@@ -93,7 +94,7 @@ class Keeper:
             os.sync()
             write_file(self._folder.applied, b"")
         else:
-            self._console.say("booting from disk: Ignition has been applied on an earlier boot")
+            self._later_boot()
         return self._run_system()
 
     def _mount_root(self) -> None:
@@ -115,6 +116,14 @@ class Keeper:
             config = Path(settings.ignition)
             file_boot(config, INTERFACE, settings.address, os_root, root, self._console.say, self._doing)
 
+    def _later_boot(self) -> None:
+        """The config is on the disk; the network is not, if the host was started anew."""
+        self._console.say("booting from disk: Ignition has been applied on an earlier boot")
+        if self._settings.address is None:
+            join_network(INTERFACE, self._settings.mac, self._console.say, self._doing)
+        else:
+            set_network(INTERFACE, self._settings.address, None, self._console.say)
+
     def _hide_hardware(self) -> None:
         """Devices and screens are the host's, which would be asked for them by every machine at once."""
         units = self._folder.root / "etc/systemd/system"
@@ -122,13 +131,20 @@ class Keeper:
             with contextlib.suppress(FileExistsError):
                 (units / name).symlink_to("/dev/null")
 
-    def _run_system(self) -> int:
-        """systemd as the machine's first process, until it ends."""
+    def _run_system(self) -> bool:
+        """systemd as the machine's first process, until it ends; whether it asked to be started again."""
         self._console.say("starting systemd")
         self._doing("systemd starts")
         with tempfile.TemporaryDirectory(prefix="falsework-") as place, _notices(f"{place}/notify") as notices:
             threading.Thread(target=self._watch, args=(notices,), daemon=True).start()
-            return stream(self._command(), self._console.say, env=_ENVIRONMENT | {"NOTIFY_SOCKET": f"{place}/notify"})
+            environment = _ENVIRONMENT | {"NOTIFY_SOCKET": f"{place}/notify"}
+            try:
+                run(self._command(), env=environment, each_line=self._console.say)
+            except CommandError as error:
+                if error.finished.returncode != _REBOOT:
+                    raise
+                return True
+            return False
 
     def _command(self) -> tuple[str, ...]:
         folder, settings = self._folder, self._settings

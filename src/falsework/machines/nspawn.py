@@ -156,6 +156,10 @@ class Nspawn:
     def names(self) -> list[str]:
         return sorted(path.parent.name for path in self._lab.machine("x").parent.glob("*/machine.json"))
 
+    def boots_from_network(self, name: str) -> bool:
+        """Every machine does but the helper."""
+        return self._settings(name).ignition is None
+
     def usage(self, name: str) -> Usage:
         return cgroups.usage(self._groups(name))
 
