@@ -21,6 +21,8 @@ from falsework.errors import FalseworkError
 KEEPER = "keeper"
 """For the process that runs a machine. With v2, a group with processes of its own cannot have limited children."""
 MACHINE = "machine"
+_WANTED = {"cpu", "cpuset", "io", "memory", "pids"}
+"""What limits and kubelets need; no more is switched on."""
 _NEIGHBOURS = "falsework-neighbours"
 _PERIOD = 100_000
 _PATIENCE = 10.0
@@ -104,7 +106,7 @@ def _pass_on(group: Group) -> None:
     switch = group.path / "cgroup.subtree_control"
     if not group.unified or not switch.exists():
         return
-    missing = set((group.path / "cgroup.controllers").read_text().split()) - set(switch.read_text().split())
+    missing = _WANTED & set((group.path / "cgroup.controllers").read_text().split()) - set(switch.read_text().split())
     if not missing:
         return
     words = " ".join(f"+{name}" for name in sorted(missing))
