@@ -31,8 +31,9 @@ def start(groups: list[Group], *words: str) -> subprocess.Popen[bytes]:
 
 
 def until_there(groups: list[Group], count: int) -> set[int]:
+    """Until so many are in the last of the groups: a process joins one after the other."""
     deadline = time.monotonic() + 10
-    while len(found := cgroups.processes(groups)) < count:
+    while len(found := cgroups.processes(groups[-1:])) < count:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return found
@@ -69,7 +70,7 @@ def test_killing_ends_everything_below_too(groups: list[Group]) -> None:
     beside = [cgroups.make(group, "beside") for group in groups]
     inner = [cgroups.make(group, "inner", "most") for group in groups]
     children = [start(beside, "sleep", "60"), start(inner, "sh", "-c", "trap '' TERM; sleep 60 & wait")]
-    until_there(groups, 3)
+    assert len(until_there(groups, 3)) == 3
     cgroups.kill(groups)
     assert not cgroups.processes(groups)
     assert [child.wait() for child in children] == [-signal.SIGKILL] * 2
