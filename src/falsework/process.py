@@ -59,20 +59,21 @@ def run(
     only_env: Mapping[str, str] | None = None,
     silence_limit: float | None = None,
     given: bytes = b"",
+    kept: int = _OUTPUT_KEPT,
     each_line: Callable[[str], None] | None = None,
 ) -> Finished:
     """Run a program to its end and return what it printed; raise CommandError unless it exits with 0.
 
     `env` is added to our environment, `only_env` takes its place. With `silence_limit` the program is
     stopped when it has printed nothing for that many seconds. `given` is what it reads from its standard input.
-    `each_line` is given every line of its stdout as it comes; an exception from there ends the program.
+    Of what it prints, the last `kept` bytes are returned. `each_line` is given every line of its stdout as it comes; an exception from there ends the program.
     """
     words = tuple(str(word) for word in argv)
     with (
         _readable(given) as source,
         _child(words, cwd, only_env or {**os.environ, **(env or {})}, None, source) as child,
     ):
-        output, complaints, silent = _collect(child, silence_limit, each_line)
+        output, complaints, silent = _collect(child, silence_limit, kept, each_line)
         if silent:
             _kill_group(child)
         finished = Finished(words, child.wait(), output, complaints)
@@ -177,7 +178,7 @@ def _child(
 
 
 def _collect(
-    child: subprocess.Popen[bytes], silence_limit: float | None, each_line: Callable[[str], None] | None
+    child: subprocess.Popen[bytes], silence_limit: float | None, kept: int, each_line: Callable[[str], None] | None
 ) -> tuple[str, str, bool]:
     """The end of what comes on either stream, and whether nothing came for too long."""
     assert child.stdout is not None
@@ -197,7 +198,7 @@ def _collect(
                     lines.take(chunk)
                 if chunk:
                     collected[key.data] += chunk
-                    del collected[key.data][:-_OUTPUT_KEPT]
+                    del collected[key.data][:-kept]
                 else:
                     selector.unregister(key.fileobj)
     output, complaints = (bytes(text).decode(errors="replace") for text in collected.values())

@@ -6,7 +6,9 @@ the machine goes through its folder, its control groups and its namespaces; noth
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -24,13 +26,16 @@ from falsework.machines import cgroups, share
 from falsework.machines.cgroups import Group, Usage
 from falsework.machines.provider import Power, Spec, State
 from falsework.machines.settings import MachineFolder, Settings
-from falsework.process import Finished, detach, run
+from falsework.process import CommandError, Finished, detach, run
 
 CONTAINERD = "/var/lib/containerd"
 _POWER_OFF = signal.SIGRTMIN + 4
 _SHUTDOWN_PATIENCE = 90.0
 _TICK = 0.02
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_NO_FILE = 44
+_LARGEST_FILE = 64 << 20
+_READ = f'test -f "$1" || exit {_NO_FILE}; exec base64 -w0 "$1"'
 _REPLACE = 'umask 077; mkdir -p "$(dirname "$1")"; cat >"$1.new"; chmod "$2" "$1.new"; mv -f "$1.new" "$1"'
 
 
@@ -142,14 +147,21 @@ class Nspawn:
         environment = ("env", "-i", f"PATH={_PATH}", "HOME=/root", f"TERM={os.environ.get('TERM', 'dumb')}")
         return cgroups.joined(cgroups.groups_of(init), (*enter, *environment, *words))
 
-    def execute(self, name: str, words: Sequence[str], given: bytes = b"") -> Finished:
-        return run(self.command(name, words), given=given)
+    def execute(self, name: str, words: Sequence[str]) -> Finished:
+        return run(self.command(name, words))
 
     def read_file(self, name: str, path: str) -> bytes:
-        return self.execute(name, ("cat", path)).output.encode()
+        """Not through /proc/…/root: a link in the machine could lead to the host's own files."""
+        command = self.command(name, ("sh", "-ec", _READ, "read", path))
+        try:
+            return base64.b64decode(run(command, kept=_LARGEST_FILE).output)
+        except CommandError as error:
+            if error.finished.returncode == _NO_FILE:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), f"{name}:{path}") from None
+            raise
 
     def write_file(self, name: str, path: str, content: bytes, mode: int = 0o644) -> None:
-        self.execute(name, ("sh", "-ec", _REPLACE, "replace", path, f"{mode:o}"), content)
+        run(self.command(name, ("sh", "-ec", _REPLACE, "replace", path, f"{mode:o}")), given=content)
 
     # Beyond the protocol
 
