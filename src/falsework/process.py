@@ -12,6 +12,7 @@ import selectors
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -100,6 +101,20 @@ def detach(argv: Sequence[str | Path], *, log: Path) -> None:
         if child.wait() != 0:
             finished = Finished(words, child.returncode, log.read_text(errors="replace"))
             raise CommandError(f"{_shown(words)} could not be started", finished)
+
+
+def become(argv: Sequence[str | Path], env: Mapping[str, str]) -> NoReturn:
+    """Let a program take our place: the terminal, the signals and the exit code are its own from here on."""
+    words = tuple(str(word) for word in argv)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Python ignores it, and so would the program: `… | head` must end it as it ends others.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        os.execvpe(words[0], words, env)  # noqa: S606 - no shell is meant
+    except OSError as error:
+        reason = f"{error.strerror}: {words[0]}"
+        raise CommandError(f"{_shown(words)} could not be started", Finished(words, 127, reason)) from None
 
 
 @contextlib.contextmanager
