@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from falsework.machines.firmware import mounts
+
 FOLDER = Path("/run/netns")
 _NEW_NET = 0x40000000
-_DETACH = 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -31,7 +32,8 @@ def enter(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if _libc.setns(descriptor, _NEW_NET) != 0:
-            raise _os_error(path)
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(path))
     finally:
         os.close(descriptor)
 
@@ -59,21 +61,5 @@ def inside(path: Path, action: Callable[[], T]) -> T:
 def remove(path: Path) -> None:
     """Take a namespace's name away. It ends with the last process in it; without one, now."""
     while is_namespace(path):
-        unmount(path, _DETACH)
+        mounts.detach(path)
     path.unlink(missing_ok=True)
-
-
-def mount(source: str, target: Path, kind: str, flags: int = 0, options: str = "") -> None:
-    words = (source.encode(), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags), options.encode())
-    if _libc.mount(*words) != 0:
-        raise _os_error(target)
-
-
-def unmount(target: Path, flags: int = 0) -> None:
-    if _libc.umount2(os.fsencode(target), flags) != 0:
-        raise _os_error(target)
-
-
-def _os_error(path: Path) -> OSError:
-    number = ctypes.get_errno()
-    return OSError(number, os.strerror(number), str(path))

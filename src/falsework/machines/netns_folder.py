@@ -7,19 +7,17 @@ the last lab to go can take it away.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from falsework.lab.journal import Journal, Thing
-from falsework.machines import namespaces
 from falsework.machines.namespaces import FOLDER
+from falsework.process import CommandError, run
 
 KIND = "netns-folder"
 _SOURCE = "falsework"
-_SHARED = 1 << 20
 
 
 def ensure(journal: Journal) -> None:
@@ -30,8 +28,7 @@ def ensure(journal: Journal) -> None:
         FOLDER.mkdir(parents=True, exist_ok=True)
         with _turn():
             if _mounted_from() is None:
-                namespaces.mount(_SOURCE, FOLDER, "tmpfs", options="mode=755")
-                namespaces.mount("", FOLDER, "", _SHARED)
+                run(("mount", "-t", "tmpfs", "-o", "mode=755", "--make-shared", _SOURCE, FOLDER))
     elif source == _SOURCE:
         # Another lab made it and may go before we do.
         journal.creating(KIND, str(FOLDER), folder="made")
@@ -40,12 +37,9 @@ def ensure(journal: Journal) -> None:
 def remove(thing: Thing) -> None:
     """Take the mount away, unless it is not ours or another has something in it by now."""
     if _mounted_from() == _SOURCE and not any(FOLDER.iterdir()):
-        try:
-            namespaces.unmount(FOLDER)
-        except OSError as error:
-            if error.errno != errno.EBUSY:
-                raise
-            return
+        # It is busy if another lab was quicker; then it is that lab's.
+        with contextlib.suppress(CommandError):
+            run(("umount", FOLDER))
     if _mounted_from() is None and thing.detail.get("folder") == "made":
         with contextlib.suppress(OSError):
             FOLDER.rmdir()
