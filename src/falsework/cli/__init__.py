@@ -83,7 +83,8 @@ def _dispatch(words: list[str]) -> int:
         if command == name:
             module = importlib.import_module(f"falsework.cli.{command}")
             module.register(sub)
-    own, passed_on = words, []
+    own = words
+    passed_on: list[str] = []
     if isinstance(module, PassingOn):
         own, passed_on = split(words, module.OWN_WORDS)
     options = parser.parse_args(own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from falsework.assets.identity import SSH_KEY
+from falsework.assets.keys_in_folder import SSH_KEY
 from falsework.errors import FalseworkError
 from falsework.files import write_file
 from falsework.lab.folder import Lab

@@ -11,14 +11,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from falsework.assets.ignition_configs import ADMIN_KUBECONFIG
+from falsework.assets.keys_in_folder import ADMIN_KUBECONFIG
 from falsework.errors import FalseworkError
 from falsework.files import write_file
 from falsework.lab.folder import NETWORK, Lab
 from falsework.machines.namespaces import is_namespace
-from falsework.release.inventory import Release
 from falsework.site.model import Site
+
+if TYPE_CHECKING:
+    # Every kubectl would load it, and none needs it.
+    from falsework.release.inventory import Release
 
 PROGRAMS = ("kubectl", "crictl", "etcdctl", "etcdutl")
 _NSSWITCH = Path("/etc/nsswitch.conf")
