@@ -12,6 +12,7 @@ import selectors
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -84,11 +85,16 @@ def run(
     return finished
 
 
-def become(argv: Sequence[str | Path]) -> NoReturn:
-    """Let a program take our place: the terminal, the signals and the exit code are its own."""
+def become(argv: Sequence[str | Path], env: Mapping[str, str] | None = None) -> NoReturn:
+    """Let a program take our place: the terminal, the signals and the exit code are its own. `env` takes the place of
+    our environment."""
     words = tuple(str(word) for word in argv)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Python ignores it, and so would the program: `… | head` must end it as it ends others.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        os.execvp(words[0], words)  # noqa: S606 - no shell is wanted
+        os.execvpe(words[0], words, os.environ if env is None else env)  # noqa: S606 - no shell is wanted
     except OSError as error:
         raise CommandError(f"{_shown(words)} could not be started", Finished(words, 127, str(error.strerror))) from None
 

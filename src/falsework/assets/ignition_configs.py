@@ -20,8 +20,8 @@ from falsework.assets.certificates import (
     signers_of,
 )
 from falsework.assets.graph import Asset, Files, Given
-from falsework.assets.identity import SSH_KEY
 from falsework.assets.ignition import Config, File
+from falsework.assets.keys_in_folder import ADMIN_KUBECONFIG, SSH_KEY
 from falsework.assets.kubeconfig import kubeconfig
 from falsework.assets.manifests import POOLS
 from falsework.assets.node import NodeFacts
@@ -33,7 +33,6 @@ from falsework.site.model import Machine, Role, Site
 
 BOOTSTRAP = "bootstrap.ign"
 FOLDERS = ("manifests", "openshift")
-ADMIN_KUBECONFIG = "auth/kubeconfig"
 
 _ADMIN = "tls/admin-kubeconfig-client"
 _ROOT_CA = "tls/root-ca"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import yaml
+
 from falsework.assets.serialize import to_yaml
 
 
@@ -27,6 +29,14 @@ def kubeconfig(cluster: str, server: str, authority: bytes, user: str, certifica
             "preferences": dict[str, Any](),
         }
     )
+
+
+def redirected(content: bytes, server: str, name: str) -> bytes:
+    """A kubeconfig that goes another way to the same server: `name` is what its certificate is for."""
+    config = yaml.safe_load(content)
+    for entry in config["clusters"]:
+        entry["cluster"] |= {"server": server, "tls-server-name": name}
+    return to_yaml(config)
 
 
 def _encoded(content: bytes) -> str:

@@ -10,9 +10,10 @@ import signal
 import sys
 import tempfile
 import traceback
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from falsework import __version__
+from falsework.cli.passing_on import split
 from falsework.errors import FalseworkError
 
 COMMANDS = {
@@ -23,6 +24,11 @@ COMMANDS = {
     "certs": "Show when which certificate expires",
     "render": "Print the facts of a site as configuration of DNS, DHCP, load balancer, firewall and more",
     "release": "Build, check and export everything that runs on the machines",
+    "shell": "A shell in the lab's network, with kubectl and the other programs of the release",
+    "kubectl": "Run the release's kubectl in the lab's network",
+    "exec": "Run a command in a machine",
+    "ssh": "Log in to a machine, or run a command there, by its SSH server",
+    "forward": "Offer the lab's API server on a loopback port of this host",
     "test": "Run Falsework's own tests",
     "bench": "Run one of Falsework's benchmarks",
 }
@@ -34,6 +40,14 @@ class Command(Protocol):
     def register(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, options: argparse.Namespace) -> int: ...
+
+
+@runtime_checkable
+class PassingOn(Command, Protocol):
+    """What a module offers whose command hands words on to another program as they are."""
+
+    OWN_WORDS: int
+    """How many words without a dash are our own, before the other program's begin."""
 
 
 def main(words: list[str] | None = None) -> int:
@@ -69,7 +83,12 @@ def _dispatch(words: list[str]) -> int:
         if command == name:
             module = importlib.import_module(f"falsework.cli.{command}")
             module.register(sub)
-    options = parser.parse_args(words)
+    own = words
+    passed_on: list[str] = []
+    if isinstance(module, PassingOn):
+        own, passed_on = split(words, module.OWN_WORDS)
+    options = parser.parse_args(own)
+    options.passed_on = passed_on
     assert module is not None, "argparse lets only known commands through"
     return module.run(options)
 

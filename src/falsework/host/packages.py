@@ -41,6 +41,8 @@ PROGRAMS = {
         ),
         Program("mksquashfs", apt="squashfs-tools", dnf="squashfs-tools"),
         Program("ip", apt="iproute2", dnf="iproute"),
+        Program("slirp4netns", apt="slirp4netns", dnf="slirp4netns"),
+        Program("ssh", apt="openssh-client", dnf="openssh-clients"),
         Program("dnsmasq", apt="dnsmasq-base", dnf="dnsmasq"),
         Program("haproxy", apt="haproxy", dnf="haproxy"),
         Program("nft", apt="nftables", dnf="nftables"),

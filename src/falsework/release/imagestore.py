@@ -62,10 +62,8 @@ def image_store(cache: Cache, parts: dict[str, Part], images: Iterable[Image]) -
 
 def _import(cache: Cache, parts: dict[str, Part], images: list[Image], root: Path, folder: Path) -> None:
     programs = folder / "bin"
-    programs.mkdir()
     for name in ("containerd", "ctr"):
-        shutil.copyfile(parts[name].path, programs / name)
-        (programs / name).chmod(0o755)
+        parts[name].install(programs)
     socket = folder / "socket"
     config = folder / "config.toml"
     config.write_text(_CONFIG.format(root=root, state=folder / "state", socket=socket))

@@ -37,6 +37,10 @@ class Release:
     def program(self, name: str) -> Path:
         return self.parts[name].path
 
+    def install(self, name: str, folder: Path) -> Path:
+        """A program of the release in `folder`, ready to run; one that is there already stays."""
+        return self.parts[name].install(folder)
+
     def seed_images(self, target: Path) -> imagestore.Seeded:
         """Give a machine's containerd folder all the images of the release."""
         return imagestore.seed(self.image_store, target)

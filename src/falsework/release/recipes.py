@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
+import shutil
 import tarfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -12,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from falsework.files import CHUNK, new_file, sha256_of
 from falsework.progress import Task
 from falsework.release import debian, gobuild
 from falsework.release.cache import Cache
@@ -48,6 +51,14 @@ class Part:
     path: Path
     pinned: bool = True
     """False where Debian's archive has moved on from the packages that were pinned."""
+
+    def install(self, folder: Path) -> Path:
+        """Put the program into `folder`, ready to run: in the cache it is a file like any other."""
+        place = folder / self.name
+        if not (place.is_file() and os.access(place, os.X_OK) and sha256_of(place) == self.digest):
+            with self.path.open("rb") as content, new_file(place, 0o755) as file:
+                shutil.copyfileobj(content, file, CHUNK)
+        return place
 
 
 class Recipe(ABC):

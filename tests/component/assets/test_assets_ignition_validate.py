@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,10 +19,7 @@ SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEhk someone@example"
 @pytest.fixture(scope="session")
 def ignition_validate(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The real program, of the release that the machines run."""
-    program = tmp_path_factory.mktemp("ignition") / "ignition-validate"
-    shutil.copyfile(release.program("ignition-validate"), program)
-    program.chmod(0o755)
-    return program
+    return release.install("ignition-validate", tmp_path_factory.mktemp("ignition"))
 
 
 @pytest.mark.parametrize("provider", [Provider.NSPAWN, Provider.LIBVIRT])

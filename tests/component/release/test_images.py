@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import tarfile
 import time
@@ -39,10 +38,8 @@ class Containerd:
 
 def start(release: Release, folder: Path, root: Path) -> Iterator[Containerd]:
     programs = folder / "bin"
-    programs.mkdir()
     for name in ("containerd", "containerd-shim-runc-v2", "ctr", "runc"):
-        shutil.copyfile(release.program(name), programs / name)
-        (programs / name).chmod(0o755)
+        release.install(name, programs)
     config = folder / "config.toml"
     config.write_text(
         f'version = 3\nroot = "{root}"\nstate = "{folder}/state"\n'
