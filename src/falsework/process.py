@@ -67,7 +67,8 @@ def run(
 
     `env` is added to our environment, `only_env` takes its place. With `silence_limit` the program is
     stopped when it has printed nothing for that many seconds. `given` is what it reads from its standard input.
-    Of what it prints, the last `kept` bytes are returned. `each_line` is given every line of its stdout as it comes; an exception from there ends the program.
+    Of what it prints, the last `kept` bytes are returned. `each_line` is given every line of its stdout as it comes;
+    an exception from there ends the program.
     """
     words = tuple(str(word) for word in argv)
     with (

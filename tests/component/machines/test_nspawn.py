@@ -38,8 +38,8 @@ CONFIG = {
             {
                 "name": "marker.service",
                 "enabled": True,
-                "contents": "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh -c 'date >>/var/lib/etcd/boots'\n"
-                "[Install]\nWantedBy=multi-user.target\n",
+                "contents": "[Service]\nType=oneshot\nRemainAfterExit=yes\n"
+                "ExecStart=/bin/sh -c 'date >>/var/lib/etcd/boots'\n[Install]\nWantedBy=multi-user.target\n",
             }
         ]
     },
@@ -66,11 +66,8 @@ def machines(lab: Lab) -> Nspawn:
     return Nspawn(lab, Journal(lab.journal))
 
 
-@pytest.fixture(scope="module")
-def made(machines: Nspawn, lab: Lab, release: Release) -> Nspawn:
-    config = lab.root / "config.ign"
-    config.write_text(json.dumps(CONFIG))
-    spec = Spec(
+def spec(lab: Lab) -> Spec:
+    return Spec(
         name=NAME,
         hostname=f"{NAME}.lab.falsework.test",
         mac=default_site().helper.mac,
@@ -78,10 +75,15 @@ def made(machines: Nspawn, lab: Lab, release: Release) -> Nspawn:
         memory_mib=512,
         folders=("/var/lib/containerd", "/var/lib/etcd"),
         binds={"/mnt/site": str(lab.site_folder)},
-        ignition=config,
+        ignition=lab.root / "config.ign",
         address="192.168.126.2/24",
     )
-    machines.create(spec, release.os_root, release.seed_images)
+
+
+@pytest.fixture(scope="module")
+def made(machines: Nspawn, lab: Lab, release: Release) -> Nspawn:
+    (lab.root / "config.ign").write_text(json.dumps(CONFIG))
+    machines.create(spec(lab), release.os_root, release.seed_images)
     return machines
 
 
@@ -172,11 +174,16 @@ def test_starting_it_again_changes_nothing(running: Nspawn, lab: Lab) -> None:
 
 def test_it_outlives_the_process_that_started_it(made: Nspawn, lab: Lab) -> None:
     made.kill(NAME)
-    program = (
-        "import sys; from pathlib import Path; from falsework.lab.folder import Lab; from falsework.lab.journal import Journal;"
-        "from falsework.machines.nspawn import Nspawn; lab = Lab.of(Path(sys.argv[1]), Path(sys.argv[2]));"
-        "Nspawn(lab, Journal(lab.journal)).start(sys.argv[3]); import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    )
+    program = """
+import os, signal, sys
+from pathlib import Path
+from falsework.lab.folder import Lab
+from falsework.lab.journal import Journal
+from falsework.machines.nspawn import Nspawn
+lab = Lab.of(Path(sys.argv[1]), Path(sys.argv[2]))
+Nspawn(lab, Journal(lab.journal)).start(sys.argv[3])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
     ended = subprocess.run(
         (sys.executable, "-c", program, lab.site_folder, lab.root.parent, NAME), start_new_session=True, check=False
     )
@@ -225,9 +232,8 @@ def test_whichever_of_its_processes_is_killed_it_is_off_and_starts_again(running
 
 
 def test_killed_in_the_middle_of_its_first_boot_it_starts_over(made: Nspawn, lab: Lab, release: Release) -> None:
-    spec = Spec(**{**_spec_of(made, lab), "name": NAME})
     made.destroy(NAME)
-    made.create(spec, release.os_root)
+    made.create(spec(lab), release.os_root)
     for delay in (0.05, 0.2, 0.4):
         made.start(NAME)
         time.sleep(delay)
@@ -236,12 +242,6 @@ def test_killed_in_the_middle_of_its_first_boot_it_starts_over(made: Nspawn, lab
     until(made, Power.RUNNING)
     assert inside(made, "cat", "/etc/greeting") == "hello"
     assert inside(made, "systemctl", "is-active", "marker.service") == "active"
-
-
-def _spec_of(machines: Nspawn, lab: Lab) -> dict[str, object]:
-    settings = json.loads((lab.machine(NAME) / "machine.json").read_text())
-    settings.pop("os_root")
-    return {**settings, "folders": tuple(settings["folders"]), "ignition": Path(settings["ignition"])}
 
 
 def test_destroying_leaves_nothing(running: Nspawn, lab: Lab) -> None:
