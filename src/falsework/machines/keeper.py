@@ -38,10 +38,13 @@ _ESCAPES = re.compile(
 _OF_HARDWARE = (
     "console-getty.service",
     "getty.target",
+    "modprobe@.service",
+    "systemd-modules-load.service",
     "systemd-udev-trigger.service",
     "systemd-udevd-control.socket",
     "systemd-udevd-kernel.socket",
     "systemd-udevd.service",
+    "sys-fs-fuse-connections.mount",
     "sys-kernel-debug.mount",
     "sys-kernel-tracing.mount",
 )
