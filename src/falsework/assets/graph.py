@@ -13,10 +13,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
-import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,7 +25,7 @@ from typing import Any, TypeVar
 
 from falsework.assets.pki import Life, utc_now
 from falsework.errors import FalseworkError, UsageError
-from falsework.files import write_file
+from falsework.files import only_one, write_file
 
 STATE_FILE = ".falsework-state.json"
 _WRITERS = 16
@@ -509,19 +507,9 @@ def _explained(folder: Path) -> Iterator[None]:
         ) from None
 
 
-@contextlib.contextmanager
-def _alone_in(folder: Path, when_busy: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock on the folder itself: no file of its own, and gone with the process."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            when_busy(f"another run is at work in {folder}; waiting for it")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def _alone_in(folder: Path, when_busy: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
+    """The folder itself is the lock: no file of its own is needed."""
+    return only_one(folder, lambda owner: when_busy(f"{owner} is at work in {folder}; waiting for it"))
 
 
 @cache
