@@ -66,7 +66,7 @@ def test_a_full_disk_is_a_sentence_that_says_what_to_do(fill: Callable[[], objec
 
 
 def test_a_folder_can_be_its_own_lock_and_nothing_is_written_in_it(tmp_path: Path) -> None:
-    with only_one(tmp_path, lambda owner: None):
+    with only_one(tmp_path, lambda _: None):
         assert holder_of(tmp_path) == "another process"
         assert list(tmp_path.iterdir()) == []
     assert holder_of(tmp_path) is None
@@ -77,12 +77,12 @@ def test_a_lock_file_that_its_holder_removed_keeps_nobody_out_and_lets_nobody_in
     waiting, inside, leave = threading.Event(), threading.Event(), threading.Event()
 
     def second() -> None:
-        with only_one(lock, lambda owner: waiting.set()):
+        with only_one(lock, lambda _: waiting.set()):
             inside.set()
             leave.wait(5)
 
     thread = threading.Thread(target=second)
-    with only_one(lock, lambda owner: None):
+    with only_one(lock, lambda _: None):
         assert holder_of(lock) == f"process {os.getpid()}"
         thread.start()
         assert waiting.wait(5)

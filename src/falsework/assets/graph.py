@@ -482,6 +482,22 @@ class _Run:
                 draft.unlink(missing_ok=True)
 
 
+def remove_made(folder: Path, when_busy: Callable[[str], None] = print) -> tuple[list[str], list[str]]:
+    """Remove the files Falsework made, as far as they are still what it wrote; return what went and what was kept.
+
+    The state goes last, so that it may be killed and called again.
+    """
+    if not (folder / STATE_FILE).exists():
+        return [], []
+    with _explained(folder), _alone_in(folder, when_busy):
+        run = _Run(Graph((), folder), [])
+        run.go()
+        run.commit()
+        there = {path for record in run.state.assets.values() for path in record.files if (folder / path).exists()}
+        (folder / STATE_FILE).unlink()
+        return sorted(run.removes), sorted(there)
+
+
 def _record(inputs: dict[str, str], files: dict[str, str], life: Life | None, expires: str | None) -> Record:
     if life is None:
         return Record(inputs, files, expires=expires)
