@@ -459,8 +459,7 @@ class _Run:
                     pass
             for path in self.removes:
                 (self.folder / path).unlink(missing_ok=True)
-                with contextlib.suppress(OSError):
-                    (self.folder / path).parent.rmdir()
+                self._remove_empty(Path(path).parent)
         unsettled = self._not_reached()
         done = State(self.records, {path: sums for path, sums in self.state.pending.items() if path in unsettled})
         if self.writes or self.removes or done != self.state:
@@ -468,6 +467,13 @@ class _Run:
 
     def _write(self, path: str) -> None:
         write_file(self.folder / path, self.writes[path], 0o600)
+
+    def _remove_empty(self, parent: Path) -> None:
+        """Folders that have nothing in them any more, up to ours, which stays."""
+        with contextlib.suppress(OSError):
+            while parent != Path():
+                (self.folder / parent).rmdir()
+                parent = parent.parent
 
     def _not_reached(self) -> set[str]:
         """Files of assets that this run had no reason to look at."""

@@ -42,12 +42,12 @@ CHECKS = (
 )
 
 
-def examine(context: Context, checks: Iterable[Check] = CHECKS) -> list[Finding]:
+def examine(context: Context, checks: Iterable[Check]) -> list[Finding]:
     return [finding for check in checks for finding in check.look(context)]
 
 
 def _run(context: Context) -> None:
-    found = examine(context)
+    found = examine(context, CHECKS)
     for finding in found:
         if finding.level in (Level.NOTE, Level.WARNING):
             context.say(str(finding))

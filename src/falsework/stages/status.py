@@ -34,7 +34,10 @@ def status_of(context: Context, stages: Sequence[Stage], machines: MachineView =
     domain = context.site.domain
     busy = holder_of(lab.lock)
     events = list(read_events(lab.events))
-    last_of_stage = {event.get("stage"): event for event in events if event["kind"] == Kind.STAGE}
+    of_stage: dict[str, list[Event]] = {stage.name: [] for stage in stages}
+    for event in events:
+        if event["kind"] == Kind.STAGE:
+            of_stage.setdefault(event["stage"], []).append(event)
     conditions = {event.get("name"): event for event in events if event["kind"] == Kind.CONDITION}
     return {
         "schema": SCHEMA,
@@ -46,7 +49,7 @@ def status_of(context: Context, stages: Sequence[Stage], machines: MachineView =
             "exists": lab.root.is_dir(),
             "changedBy": busy,
         },
-        "stages": [_stage(context, stage, last_of_stage.get(stage.name), bool(busy)) for stage in stages],
+        "stages": [_stage(context, stage, of_stage[stage.name], bool(busy)) for stage in stages],
         "conditions": [_condition(event) for event in conditions.values()],
         "machines": machines(context),
         "events": events[-EVENTS_SHOWN:],
@@ -57,7 +60,9 @@ def all_done(status: Status) -> bool:
     return all(stage["state"] in ("done", "passed") for stage in status["stages"])
 
 
-def _stage(context: Context, stage: Stage, last: Event | None, busy: bool) -> dict[str, Any]:
+def _stage(context: Context, stage: Stage, events: list[Event], busy: bool) -> dict[str, Any]:
+    last = events[-1] if events else None
+    spent: Event = next((event for event in reversed(events) if "seconds" in event), {})
     state, error = _state(context, stage, last, busy)
     return {
         "name": stage.name,
@@ -65,8 +70,8 @@ def _stage(context: Context, stage: Stage, last: Event | None, busy: bool) -> di
         "why": stage.why,
         "state": state,
         "since": last["time"] if last else None,
-        "seconds": last.get("seconds") if last else None,
-        "cpuSeconds": last.get("cpuSeconds") if last else None,
+        "seconds": spent.get("seconds"),
+        "cpuSeconds": spent.get("cpuSeconds"),
         "error": error,
     }
 
