@@ -50,21 +50,58 @@ def write_file(path: Path, content: bytes, mode: int = 0o644) -> None:
 def only_one(path: Path, when_busy: Callable[[str], None]) -> Iterator[None]:
     """Hold an exclusive lock while the block runs. `when_busy` is told who has it before we wait.
 
-    The kernel drops the lock with the process, so a killed holder blocks nobody.
+    `path` is a file, or a folder that stands for itself and in which nothing is written. The kernel drops the lock
+    with the process, so a killed holder blocks nobody. Whoever holds a lock file may remove it.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            when_busy(file.read().strip() or "another process")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        file.truncate()
-        file.write(f"process {os.getpid()}\n")
-        file.flush()
+    descriptor = _lock(path, when_busy)
+    try:
+        if not path.is_dir():
+            os.truncate(descriptor, 0)
+            os.pwrite(descriptor, f"process {os.getpid()}\n".encode(), 0)
         yield
+    finally:
+        os.close(descriptor)
+
+
+def holder_of(path: Path) -> str | None:
+    """Who holds the lock now; None if it is free or was never taken. Touches nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _noted_holder(descriptor)
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _lock(path: Path, when_busy: Callable[[str], None]) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                when_busy(_noted_holder(descriptor))
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # The one we waited for may have removed the file: then this lock keeps nobody out.
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _noted_holder(descriptor: int) -> str:
+    with contextlib.suppress(IsADirectoryError):
+        if noted := os.pread(descriptor, 100, 0).decode(errors="replace").strip():
+            return noted
+    return "another process"
 
 
 def remove_tree(path: Path) -> None:

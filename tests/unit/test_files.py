@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from falsework.errors import FalseworkError
-from falsework.files import explained_disk_errors, new_file, only_one, write_file
+from falsework.files import explained_disk_errors, holder_of, new_file, only_one, write_file
 from falsework.process import run
 
 
@@ -63,3 +63,33 @@ def test_a_full_disk_is_a_sentence_that_says_what_to_do(fill: Callable[[], objec
     assert caught.value.what == "the disk that holds /x is full"
     assert caught.value.cause == "needs 5 GB"
     assert "FALSEWORK_CACHE" in (caught.value.fix or "")
+
+
+def test_a_folder_can_be_its_own_lock_and_nothing_is_written_in_it(tmp_path: Path) -> None:
+    with only_one(tmp_path, lambda _: None):
+        assert holder_of(tmp_path) == "another process"
+        assert list(tmp_path.iterdir()) == []
+    assert holder_of(tmp_path) is None
+
+
+def test_a_lock_file_that_its_holder_removed_keeps_nobody_out_and_lets_nobody_in_twice(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    waiting, inside, leave = threading.Event(), threading.Event(), threading.Event()
+
+    def second() -> None:
+        with only_one(lock, lambda _: waiting.set()):
+            inside.set()
+            leave.wait(5)
+
+    thread = threading.Thread(target=second)
+    with only_one(lock, lambda _: None):
+        assert holder_of(lock) == f"process {os.getpid()}"
+        thread.start()
+        assert waiting.wait(5)
+        lock.unlink()
+        assert holder_of(lock) is None
+    assert inside.wait(5)
+    assert lock.exists(), "the one that waited holds a lock that others can see"
+    assert holder_of(lock) == f"process {os.getpid()}"
+    leave.set()
+    thread.join(5)

@@ -13,10 +13,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
-import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,7 +25,7 @@ from typing import Any, TypeVar
 
 from falsework.assets.pki import Life, utc_now
 from falsework.errors import FalseworkError, UsageError
-from falsework.files import write_file
+from falsework.files import only_one, write_file
 
 STATE_FILE = ".falsework-state.json"
 _WRITERS = 16
@@ -461,8 +459,7 @@ class _Run:
                     pass
             for path in self.removes:
                 (self.folder / path).unlink(missing_ok=True)
-                with contextlib.suppress(OSError):
-                    (self.folder / path).parent.rmdir()
+                self._remove_empty(Path(path).parent)
         unsettled = self._not_reached()
         done = State(self.records, {path: sums for path, sums in self.state.pending.items() if path in unsettled})
         if self.writes or self.removes or done != self.state:
@@ -470,6 +467,13 @@ class _Run:
 
     def _write(self, path: str) -> None:
         write_file(self.folder / path, self.writes[path], 0o600)
+
+    def _remove_empty(self, parent: Path) -> None:
+        """Folders that have nothing in them any more, up to ours, which stays."""
+        with contextlib.suppress(OSError):
+            while parent != Path():
+                (self.folder / parent).rmdir()
+                parent = parent.parent
 
     def _not_reached(self) -> set[str]:
         """Files of assets that this run had no reason to look at."""
@@ -482,6 +486,22 @@ class _Run:
         for path in names:
             for draft in path.parent.glob(f".{path.name}.????????"):
                 draft.unlink(missing_ok=True)
+
+
+def remove_made(folder: Path, when_busy: Callable[[str], None] = print) -> tuple[list[str], list[str]]:
+    """Remove the files Falsework made, as far as they are still what it wrote; return what went and what was kept.
+
+    The state goes last, so that it may be killed and called again.
+    """
+    if not (folder / STATE_FILE).exists():
+        return [], []
+    with _explained(folder), _alone_in(folder, when_busy):
+        run = _Run(Graph((), folder), [])
+        run.go()
+        run.commit()
+        there = {path for record in run.state.assets.values() for path in record.files if (folder / path).exists()}
+        (folder / STATE_FILE).unlink()
+        return sorted(run.removes), sorted(there)
 
 
 def _record(inputs: dict[str, str], files: dict[str, str], life: Life | None, expires: str | None) -> Record:
@@ -509,19 +529,9 @@ def _explained(folder: Path) -> Iterator[None]:
         ) from None
 
 
-@contextlib.contextmanager
-def _alone_in(folder: Path, when_busy: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock on the folder itself: no file of its own, and gone with the process."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            when_busy(f"another run is at work in {folder}; waiting for it")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def _alone_in(folder: Path, when_busy: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
+    """The folder itself is the lock: no file of its own is needed."""
+    return only_one(folder, lambda owner: when_busy(f"{owner} is at work in {folder}; waiting for it"))
 
 
 @cache

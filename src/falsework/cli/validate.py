@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from falsework.cli.site_folder import DEFAULT_FOLDER, add_folder_option, examined_in
 from falsework.site.load import examine
 from falsework.site.model import Site
 from falsework.site.problems import SiteError, counted
@@ -17,7 +18,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         "what is wrong and what would be right. A file that is not there stands for its defaults. Nothing is "
         "changed. Exit code 0 when the site can be used (warnings are printed), 2 when it cannot."
     )
-    parser.add_argument("--dir", type=Path, default=Path(), metavar="D", help="the folder (default: this one)")
+    add_folder_option(parser)
     parser.add_argument(
         "--json",
         action="store_true",
@@ -26,7 +27,9 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    examined = examine(options.dir)
+    folder: Path = options.dir
+    # A folder somebody names should be there; the one nobody named need not.
+    examined = examined_in(folder) if folder == DEFAULT_FOLDER else examine(folder)
     if options.json:
         print(json.dumps({"problems": [problem.as_json() for problem in examined.problems]}, indent=2))
         return 0 if examined.site else SiteError.exit_code

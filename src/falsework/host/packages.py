@@ -31,6 +31,10 @@ PROGRAMS = {
     for program in (
         Program("setpriv", apt="util-linux", dnf="util-linux"),
         Program("unshare", apt="util-linux", dnf="util-linux"),
+        Program("nsenter", apt="util-linux", dnf="util-linux"),
+        Program("mount", apt="mount", dnf="util-linux-core"),
+        Program("systemd-nspawn", apt="systemd-container", dnf="systemd-container"),
+        Program("ssh", apt="openssh-client", dnf="openssh-clients"),
         Program("mmdebstrap", apt="mmdebstrap", dnf="mmdebstrap"),
         Program("apt-get", apt="apt", dnf="apt"),
         Program(
@@ -72,17 +76,22 @@ APT = PackageManager("apt-get", ("apt-get", "update", "-q"), ("apt-get", "instal
 DNF = PackageManager("dnf", None, ("dnf", "install", "-y", "--setopt=install_weak_deps=False"))
 
 
+def missing(names: Iterable[str]) -> list[str]:
+    """Those of these programs that the host lacks."""
+    return [name for name in names if not PROGRAMS[name].is_there()]
+
+
 def ensure(names: Iterable[str], report: Callable[[str], None]) -> None:
     """Install what is missing of these programs, or say in a sentence why that cannot be done."""
-    missing = [PROGRAMS[name] for name in names if not PROGRAMS[name].is_there()]
-    if not missing:
+    lacking = [PROGRAMS[name] for name in missing(names)]
+    if not lacking:
         return
-    manager = _package_manager(missing)
-    packages = sorted({program.dnf if manager is DNF else program.apt for program in missing})
+    manager = _package_manager(lacking)
+    packages = sorted({program.dnf if manager is DNF else program.apt for program in lacking})
     command = " ".join((*manager.install, *packages))
     if os.geteuid() != 0:
         raise FalseworkError(
-            f"{', '.join(program.name for program in missing)} missing, and only root can install packages",
+            f"{', '.join(program.name for program in lacking)} missing, and only root can install packages",
             fix=f"run `sudo {command}`, then the same command again",
         )
     report(f"installing {', '.join(packages)} with {manager.program}")
@@ -113,13 +122,13 @@ def without_daemons(command: Sequence[str]) -> tuple[str, ...]:
     return (*enter, str(SYSTEMD.parent), *command)
 
 
-def _package_manager(missing: Sequence[Program]) -> PackageManager:
+def _package_manager(lacking: Sequence[Program]) -> PackageManager:
     for manager in (APT, DNF):
         if shutil.which(manager.program) and _distribution_uses(manager):
             return manager
     raise FalseworkError(
         f"this distribution ({_os_release().get('PRETTY_NAME', 'unknown')}) is unknown to Falsework",
-        fix=f"install {', '.join(program.name for program in missing)} yourself, then run the same command again",
+        fix=f"install {', '.join(program.name for program in lacking)} yourself, then run the same command again",
     )
 
 

@@ -66,6 +66,14 @@ class Cache:
         self.report(f"{name}: the cached file had been altered or cut short; it was removed")
         return None
 
+    def is_untouched(self, digest: str) -> bool:
+        """Whether the blob is here and nobody has written to it since it was last hashed. Changes nothing."""
+        path = self.path_of(digest)
+        try:
+            return bool(self._seal_of(path) == self._noted_seal(path))
+        except FileNotFoundError:
+            return False
+
     def check(self, digest: str) -> str | None:
         """Read a blob again in full. None if it is whole, else what is wrong with it."""
         path = self.path_of(digest)

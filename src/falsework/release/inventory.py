@@ -77,6 +77,25 @@ def _key(payload: Payload) -> str:
     return key_of(["inventory", payload.version, {name: pin.sha256 for name, pin in payload.pins.items()}])
 
 
+def find(cache: Cache, payload: Payload) -> Release | None:
+    """The release, if all of it is here and nobody has written to its files since they were checked."""
+    record = cache.record(_key(payload))
+    if record is None:
+        return None
+    trees = [Path(record["os_root"]), Path(record["image_store"])]
+    if not all(tree in cache.trees_named() for tree in trees) or not all(
+        map(cache.is_untouched, _blobs(cache, record))
+    ):
+        return None
+    described = {name: (version, source) for name, _, version, source in _described(payload)}
+    parts = {
+        name: Part(name, *described[name], digest, cache.path_of(digest), digest == payload.pins[name].sha256)
+        for name, digest in record["parts"].items()
+    }
+    images = {entry["name"]: Image(**entry) for entry in record["images"]}
+    return Release(payload.version, parts, images, record["os"], *trees)
+
+
 def items(cache: Cache, payload: Payload) -> list[Item]:
     """Everything in the release, whether or not it is on this host yet."""
     record = cache.record(_key(payload)) or {"parts": {}, "images": [], "os": ""}
@@ -94,13 +113,17 @@ def items(cache: Cache, payload: Payload) -> list[Item]:
     return listed
 
 
-def _parts(cache: Cache, payload: Payload, in_use: dict[str, str]) -> Iterator[Item]:
-    described: list[tuple[str, str, str, str]] = [
+def _described(payload: Payload) -> list[tuple[str, str, str, str]]:
+    """Name, kind, version and source of every part."""
+    return [
         *((name, "program", unit.version, unit.source) for unit in payload.go_units.values() for name in unit.binaries),
         *((program.name, "program", program.version, program.source) for program in payload.c_programs.values()),
         *((root.name, "debian", root.suite, root.source) for root in payload.debian_roots.values()),
     ]
-    for name, kind, version, source in described:
+
+
+def _parts(cache: Cache, payload: Payload, in_use: dict[str, str]) -> Iterator[Item]:
+    for name, kind, version, source in _described(payload):
         pin = payload.pins[name]
         digest = in_use.get(name, pin.sha256)
         size = pin.size if digest == pin.sha256 else cache.path_of(digest).stat().st_size

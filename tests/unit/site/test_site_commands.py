@@ -12,6 +12,7 @@ import pytest
 from site_files import INSTALL, PULL_SECRET, SITE, SSH_KEY
 
 from falsework.cli import main
+from falsework.cli.site_folder import default_folder
 from falsework.site.load import load_site
 from falsework.site.model import Distribution, Provider
 
@@ -183,3 +184,23 @@ def test_init_says_where_it_cannot_write(tmp_path: Path, capsys: Captured) -> No
     (tmp_path / "file").write_text("")
     assert main(["init", "--dir", str(tmp_path / "file" / "below")]) == 1
     assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["install-config.yaml", "site.yaml", ".falsework-state.json"])
+def test_the_folder_one_is_in_is_the_site_if_it_has_a_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert default_folder() == Path("lab")
+    (tmp_path / name).touch()
+    assert default_folder() == Path()
+
+
+def test_without_a_site_here_there_is_the_default_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["validate"]) == 0
+    assert capsys.readouterr().out.startswith("lab.falsework.test: ")
+    assert main(["validate", "--dir", "nowhere"]) == 2
+    assert list(tmp_path.iterdir()) == []

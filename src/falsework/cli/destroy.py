@@ -1,0 +1,74 @@
+"""falsework destroy: removes what was made for a lab, and nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from falsework.cli.site_folder import add_folder_option
+from falsework.errors import UsageError
+from falsework.lab.access import as_root, changing
+from falsework.lab.folder import Lab
+from falsework.stages.destroy import destroy, standing
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Remove everything Falsework made for a lab on this host: machines, networks, settings, the lab's folder. "
+        "May be run again after an interruption. The site's folder and its assets stay, unless --assets is given; "
+        "the release in the cache is shared by all labs and stays."
+    )
+    add_folder_option(parser)
+    parser.add_argument("--assets", action="store_true", help="also remove the assets, except files a person changed")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run(options: argparse.Namespace) -> int:
+    folder: Path = options.dir
+    lab = Lab.of(folder)
+    if not options.yes:
+        if not sys.stdin.isatty():
+            raise UsageError("destroy asks before it removes anything, and there is nobody to ask", fix="add --yes")
+        if not _agreed(lab, options.assets):
+            print("nothing was removed")
+            return 0
+    with changing(lab, _say):
+        removed = destroy(lab, _say)
+    print(f"lab of {lab.site_folder}: removed {removed}")
+    if options.assets:
+        _remove_assets(folder)
+    return 0
+
+
+def _agreed(lab: Lab, assets: bool) -> bool:
+    with as_root(lab):
+        things = standing(lab)
+        if not (things or lab.root.is_dir() or assets):
+            print(f"there is no lab of {lab.site_folder} on this host")
+            return False
+    print("this would be removed:")
+    for thing in things:
+        print(f"  {thing.kind} {thing.name}")
+    if lab.root.is_dir():
+        print(f"  {lab.root} with everything in it")
+    if assets:
+        print(f"  the assets Falsework made in {lab.site_folder}, keys and certificates too")
+    try:
+        return input("Remove it? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        print()
+        return False
+
+
+def _remove_assets(folder: Path) -> None:
+    from falsework.assets.graph import remove_made
+
+    removed, kept = remove_made(folder, _say)
+    print(f"{len(removed)} assets removed from {folder}")
+    if kept:
+        print(f"kept, because they were changed by hand: {', '.join(kept)}")
+
+
+def _say(line: str) -> None:
+    print(f"falsework: {line}", file=sys.stderr)

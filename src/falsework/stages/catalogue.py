@@ -1,0 +1,12 @@
+"""All stages in their order. To add one: write its module, and its line here."""
+
+from __future__ import annotations
+
+from falsework.stages import assets, preflight, release
+from falsework.stages.model import Stage
+
+STAGES: tuple[Stage, ...] = (
+    preflight.STAGE,
+    release.STAGE,
+    assets.STAGE,
+)

@@ -1,0 +1,105 @@
+"""What a stage works with. Everything in it is made when it is first asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from falsework.errors import FalseworkError
+from falsework.host.facts import Host
+from falsework.lab.folder import Lab
+from falsework.lab.journal import Journal
+from falsework.progress import Progress, Task
+from falsework.stages.conditions import Condition, Seen, wait_for
+from falsework.stages.events import EventLog, Kind
+
+if TYPE_CHECKING:
+    from falsework.release.cache import Cache
+    from falsework.release.inventory import Release
+    from falsework.site.model import Site
+
+
+class Context:
+    """`events` is None where nothing may be touched: then there is nowhere to note anything."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        read_site: Callable[[], Site],
+        progress: Progress,
+        events: EventLog | None = None,
+        host: Host | None = None,
+    ) -> None:
+        self.lab = lab
+        self.progress = progress
+        self.events = events
+        self.host = host or Host()
+        self.journal = Journal(lab.journal)
+        self.stage = ""
+        """The stage under way."""
+        self.task: Task | None = None
+        """Its line on the terminal."""
+        self._read_site = read_site
+
+    @cached_property
+    def site(self) -> Site:
+        return self._read_site()
+
+    @cached_property
+    def cache(self) -> Cache:
+        from falsework.release.cache import Cache, default_root
+
+        return Cache(default_root(), self.say)
+
+    def find_release(self) -> Release | None:
+        """The release, if all of it is on this host."""
+        from falsework.release import inventory
+        from falsework.release.payload import load_payload
+
+        return inventory.find(self.cache, load_payload())
+
+    @cached_property
+    def release(self) -> Release:
+        """For the stages after `release`."""
+        found = self.find_release()
+        if found is None:
+            raise FalseworkError(
+                f"the release in {self.cache.root} is not complete any more",
+                cause="something removed or changed files of it",
+                fix="run `falsework up` again: it looks for what is missing",
+            )
+        return found
+
+    def note(self, kind: Kind, **fields: Any) -> None:
+        if self.events:
+            self.events.add(kind, **fields)
+
+    def say(self, sentence: str) -> None:
+        """To the person and to the event stream."""
+        self.progress.say(sentence)
+        self.note(Kind.SENTENCE, stage=self.stage, text=sentence)
+
+    def doing(self, what: str) -> None:
+        """What the stage is at, in a few words, behind its name on the terminal."""
+        if self.task:
+            self.task.doing = what
+
+    def wait_for(self, conditions: Sequence[Condition], pause: Callable[[float], object] = time.sleep) -> None:
+        """Wait until each has held; every change goes to the event stream and the terminal."""
+        wait_for(conditions, self._tell, pause=pause)
+
+    def _tell(self, condition: Condition, seen: Seen, seconds: float) -> None:
+        self.doing(f"{condition.waits_for}: {seen.state}")
+        self.note(
+            Kind.CONDITION,
+            stage=self.stage,
+            name=condition.name,
+            waitsFor=condition.waits_for,
+            holds=seen.holds,
+            state=seen.state,
+            error=seen.error,
+            evidence=seen.evidence,
+            forSeconds=round(seconds, 3),
+        )

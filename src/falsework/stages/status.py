@@ -1,0 +1,98 @@
+"""How a lab stands: what is done is looked up now, what is under way is read from the event stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from falsework.errors import FalseworkError
+from falsework.files import holder_of
+from falsework.site.records import everyone
+from falsework.stages.context import Context
+from falsework.stages.events import Event, Kind, read_events
+from falsework.stages.model import Stage
+
+SCHEMA = 1
+"""Of the JSON. It grows when a reader would have to change; new keys do not make it grow."""
+EVENTS_SHOWN = 20
+
+Status = dict[str, Any]
+MachineView = Callable[[Context], list[dict[str, Any]]]
+
+
+def machines_in_journal(context: Context) -> list[dict[str, Any]]:
+    """Every machine of the site, and whether it has been made."""
+    made = {thing.name for thing in context.journal.standing() if thing.kind == "machine"}
+    return [
+        {"name": machine.name, "address": str(machine.address), "made": machine.name in made}
+        for machine in everyone(context.site)
+    ]
+
+
+def status_of(context: Context, stages: Sequence[Stage], machines: MachineView = machines_in_journal) -> Status:
+    lab = context.lab
+    domain = context.site.domain
+    busy = holder_of(lab.lock)
+    events = list(read_events(lab.events))
+    of_stage: dict[str, list[Event]] = {stage.name: [] for stage in stages}
+    for event in events:
+        if event["kind"] == Kind.STAGE:
+            of_stage.setdefault(event["stage"], []).append(event)
+    conditions = {event.get("name"): event for event in events if event["kind"] == Kind.CONDITION}
+    return {
+        "schema": SCHEMA,
+        "lab": {
+            "id": lab.id,
+            "cluster": domain,
+            "siteFolder": str(lab.site_folder),
+            "folder": str(lab.root),
+            "exists": lab.root.is_dir(),
+            "changedBy": busy,
+        },
+        "stages": [_stage(context, stage, of_stage[stage.name], bool(busy)) for stage in stages],
+        "conditions": [_condition(event) for event in conditions.values()],
+        "machines": machines(context),
+        "events": events[-EVENTS_SHOWN:],
+    }
+
+
+def all_done(status: Status) -> bool:
+    return all(stage["state"] in ("done", "passed") for stage in status["stages"])
+
+
+def _stage(context: Context, stage: Stage, events: list[Event], busy: bool) -> dict[str, Any]:
+    last = events[-1] if events else None
+    spent: Event = next((event for event in reversed(events) if "seconds" in event), {})
+    state, error = _state(context, stage, last, busy)
+    return {
+        "name": stage.name,
+        "title": stage.title,
+        "why": stage.why,
+        "state": state,
+        "since": last["time"] if last else None,
+        "seconds": spent.get("seconds"),
+        "cpuSeconds": spent.get("cpuSeconds"),
+        "error": error,
+    }
+
+
+def _state(context: Context, stage: Stage, last: Event | None, busy: bool) -> tuple[str, Any]:
+    """`done` is what is seen. `passed` stands for a stage that leaves nothing to be seen and went well last time."""
+    told = last["state"] if last else None
+    if told == "started":
+        return ("doing" if busy else "interrupted"), None
+    try:
+        if stage.is_done(context):
+            return "done", None
+    except FalseworkError as error:
+        return "unknown", {"what": error.what, "cause": error.cause, "fix": error.fix}
+    if told in ("failed", "interrupted"):
+        return told, last.get("error") if last else None
+    if not stage.can_tell and told == "finished":
+        return "passed", None
+    return "waiting", None
+
+
+def _condition(event: Event) -> dict[str, Any]:
+    fields = ("stage", "name", "waitsFor", "holds", "state", "error", "evidence")
+    return {**{key: event.get(key) for key in fields}, "since": event["time"] - event.get("forSeconds", 0)}
