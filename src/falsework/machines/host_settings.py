@@ -34,6 +34,10 @@ def note(lab: Lab, os_root: Path, proc: Path = _PROC) -> None:
             journal.creating(KIND, name, value=elsewhere.get(name, path.read_text().strip()))
 
 
+def are_noted(lab: Lab) -> bool:
+    return any(thing.kind == KIND for thing in Journal(lab.journal).standing())
+
+
 def settings_of_image(os_root: Path) -> list[str]:
     """What systemd sets at a machine's boot, as the OS image tells it to; but for those that are each machine's own."""
     found: set[str] = set()

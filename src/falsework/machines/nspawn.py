@@ -28,6 +28,7 @@ from falsework.machines.provider import Power, Spec, State
 from falsework.machines.settings import MachineFolder, Settings
 from falsework.process import CommandError, Finished, detach, run
 
+KIND = "machine"
 CONTAINERD = "/var/lib/containerd"
 _POWER_OFF = signal.SIGRTMIN + 4
 _SHUTDOWN_PATIENCE = 90.0
@@ -50,7 +51,7 @@ class Nspawn:
         """`seed` fills the machine's containerd folder before the machine is there, so that it is never half full."""
         folder = self._folder(spec.name)
         if folder.settings() is None:
-            self._journal.creating("machine", spec.name)
+            self._journal.creating(KIND, spec.name)
             folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             for place in spec.folders:
                 remove_tree(folder.disk(place))

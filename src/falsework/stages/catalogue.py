@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from falsework.stages import assets, preflight, release
+from falsework.stages import assets, network, preflight, release
 from falsework.stages.model import Stage
 
 STAGES: tuple[Stage, ...] = (
     preflight.STAGE,
     release.STAGE,
     assets.STAGE,
+    network.STAGE,
 )

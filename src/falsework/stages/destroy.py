@@ -16,6 +16,8 @@ from falsework.files import remove_tree
 from falsework.lab import marker
 from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal, Thing
+from falsework.machines import host_settings, nat, netns_folder, network, nspawn, share
+from falsework.machines.nspawn import Nspawn
 from falsework.stages import check_host
 
 FOLDER = "folder"
@@ -32,9 +34,20 @@ def _remove_cgroup_trial(_lab: Lab, thing: Thing) -> None:
     check_host.remove_cgroup_trial(thing.name)
 
 
+def _remove_machine(lab: Lab, thing: Thing) -> None:
+    Nspawn(lab, Journal(lab.journal)).destroy(thing.name)
+
+
 REMOVERS: Mapping[str, Remover] = {
     FOLDER: remove_folder,
     check_host.TRIAL: _remove_cgroup_trial,
+    host_settings.KIND: host_settings.restore,
+    nat.KIND: lambda _, thing: nat.end_process(thing),
+    netns_folder.KIND: lambda _, thing: netns_folder.remove(thing),
+    network.KIND: lambda _, thing: network.remove_netns(thing),
+    nspawn.KIND: _remove_machine,
+    share.KIND: lambda _, thing: share.remove_groups(thing),
+    share.UNIT_KIND: lambda _, thing: share.remove_unit(thing),
 }
 """Kind of thing in the journal → how it is removed."""
 

@@ -1,0 +1,44 @@
+"""The fourth stage: the lab's network, in namespaces of its own."""
+
+from __future__ import annotations
+
+from falsework.machines import host_settings
+from falsework.machines.network import Network
+from falsework.site.problems import counted
+from falsework.stages.context import Context
+from falsework.stages.model import Stage
+
+
+def _network(context: Context) -> Network:
+    return Network(context.site, context.lab, context.journal)
+
+
+def _done(context: Context) -> bool:
+    return host_settings.are_noted(context.lab) and not _network(context).plan()
+
+
+def _plan(context: Context) -> list[str]:
+    noted = host_settings.are_noted(context.lab)
+    note = [] if noted else ["note the settings of the kernel that machines change, to put them back one day"]
+    return [*note, *_network(context).plan()]
+
+
+def _run(context: Context) -> None:
+    # Before there is a machine that could have changed one.
+    host_settings.note(context.lab, context.release.os_root)
+    network = _network(context)
+    made = network.build()
+    for name in network.surplus():
+        context.say(f"{name} has a network here, but the site has no such machine any more")
+    context.doing(f"{counted(len(made), 'thing')} made")
+
+
+STAGE = Stage(
+    name="network",
+    title="Build the network",
+    why="Every machine gets a cable to one bridge; all of it in namespaces, so that nothing outside meets it.",
+    needs=("release",),
+    done=_done,
+    plan=_plan,
+    run=_run,
+)
