@@ -29,6 +29,7 @@ COMMANDS = {
     "release": "Build, check and export everything that runs on the machines",
     "shell": "A shell in the lab's network, with kubectl and the other programs of the release",
     "kubectl": "Run the release's kubectl in the lab's network",
+    "machine": "List, start, stop and kill machines, and read their consoles",
     "exec": "Run a command in a machine",
     "ssh": "Log in to a machine, or run a command there, by its SSH server",
     "forward": "Offer the lab's API server on a loopback port of this host",

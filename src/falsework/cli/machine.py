@@ -7,16 +7,18 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import NoReturn
 
-from falsework.cli.site_folder import add_folder_option
+from falsework.cli.site_folder import add_folder_option, site_in
 from falsework.errors import UsageError
+from falsework.lab.access import as_root, changing
 from falsework.lab.folder import Lab
 from falsework.machines.nspawn import Nspawn
-from falsework.machines.providers import provider_of
+from falsework.machines.providers import machine_named, provider_of
 from falsework.process import become
+from falsework.progress import Progress
+from falsework.site.model import Helper, Machine, Site
+from falsework.site.records import everyone
 
-_ALL = "--all"
 _TICK = 0.1
 
 
@@ -24,89 +26,81 @@ def register(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="every machine: what it is at, since when, what it uses")
     listing.add_argument("--json", action="store_true", help="as JSON")
-    for action, summary in (
-        ("start", "switch machines on; they boot by themselves"),
-        ("stop", "let machines shut down, and wait until they are off"),
-        ("kill", "pull the plug"),
-    ):
-        switching = actions.add_parser(action, help=summary)
-        switching.add_argument("names", nargs="*", metavar="MACHINE")
-        switching.add_argument(_ALL, action="store_true", help="every machine of the lab but the helper")
-        add_folder_option(switching)
+    switches = [
+        actions.add_parser(action, help=summary)
+        for action, summary in (
+            ("start", "switch machines on and wait until they are up"),
+            ("stop", "let machines shut down, and wait until they are off"),
+            ("kill", "pull the plug"),
+        )
+    ]
+    for switch in switches:
+        switch.add_argument("names", nargs="*", metavar="MACHINE")
+        switch.add_argument("--all", action="store_true", help="every machine of the site but the helper")
+    switches[0].add_argument("--no-wait", action="store_true", help="do not wait: they boot by themselves")
     console = actions.add_parser("console", help="what a machine's console has shown since it was made, with times")
     console.add_argument("--follow", "-f", action="store_true", help="go on until interrupted")
     running = actions.add_parser("exec", help="run a command in a machine: machine exec MACHINE -- COMMAND …")
     for named in (console, running):
         named.add_argument("name", metavar="MACHINE")
-    running.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
-    for sub in (listing, console, running):
-        add_folder_option(sub)
+    running.add_argument("words", nargs="+", metavar="COMMAND")
+    for action in (listing, *switches, console, running):
+        add_folder_option(action)
 
 
 def run(options: argparse.Namespace) -> int:
-    provider = provider_of(Lab.of(options.dir))
-    match options.action:
-        case "list":
-            _list(provider, as_json=options.json)
-        case "console":
-            _console(provider.console(_known(provider, options.name)), follow=options.follow)
-        case "exec":
-            run_inside(provider, options.name, options.words)
-        case action:
-            for name in _chosen(provider, options):
-                getattr(provider, action)(name)
+    folder: Path = options.dir
+    lab, site = Lab.of(folder), site_in(folder)
+    with as_root(lab):
+        provider = provider_of(lab)
+        match options.action:
+            case "list":
+                _list(site, provider, as_json=options.json)
+            case "console":
+                _console(provider.console(machine_named(site, options.name).name), follow=options.follow)
+            case "exec":
+                become(provider.command(machine_named(site, options.name).name, options.words))
+            case "start":
+                _start(lab, site, _chosen(site, options), wait=not options.no_wait)
+            case action:
+                with changing(lab, _say):
+                    for machine in _chosen(site, options):
+                        getattr(provider, action)(machine.name)
     return 0
 
 
-def run_inside(provider: Nspawn, name: str, words: list[str]) -> NoReturn:
-    words = words[1:] if words[:1] == ["--"] else words
-    if not words:
-        raise UsageError("there is no command to run", fix=f"falsework exec {name} -- COMMAND …")
-    become(provider.command(_known(provider, name), words))
-
-
-def _known(provider: Nspawn, name: str) -> str:
-    names = provider.names()
-    if name not in names:
-        raise UsageError(
-            f"there is no machine {name}",
-            cause=f"the lab has {', '.join(names)}" if names else "the lab has no machines",
-            fix="name one of these" if names else "run `falsework up`",
-        )
-    return name
-
-
-def _chosen(provider: Nspawn, options: argparse.Namespace) -> list[str]:
+def _chosen(site: Site, options: argparse.Namespace) -> list[Machine | Helper]:
     if bool(options.names) == options.all:
-        raise UsageError("say which machines", fix=f"name them, or give {_ALL}")
-    if options.all:
-        return [name for name in provider.names() if provider.boots_from_network(name)]
-    return [_known(provider, name) for name in options.names]
+        raise UsageError("say which machines", fix="name them, or give --all")
+    return list(site.machines) if options.all else [machine_named(site, name) for name in options.names]
 
 
-def _list(provider: Nspawn, *, as_json: bool) -> None:
-    rows = []
-    for name in provider.names():
-        state, usage = provider.state(name), provider.usage(name)
-        rows.append(
-            {
-                "name": name,
-                "power": str(state.power),
-                "doing": state.doing,
-                "since": state.since,
-                "cpuSeconds": round(usage.cpu_seconds, 2),
-                "memoryBytes": usage.memory_bytes,
-            }
-        )
+def _start(lab: Lab, site: Site, chosen: list[Machine | Helper], *, wait: bool) -> None:
+    from falsework.stages import machines
+    from falsework.stages.context import Context
+
+    with Progress() as progress, changing(lab, progress.say):
+        context = Context(lab, lambda: site, progress)
+        booting = [machine for machine in chosen if isinstance(machine, Machine)]
+        for helper in (machine for machine in chosen if isinstance(machine, Helper)):
+            machines.provider(context).start(helper.name)
+        machines.switch_on(context, booting)
+        if not wait:
+            return
+        with progress.task(", ".join(machine.name for machine in chosen)) as context.task:
+            context.wait_for([machines.booted(context, machine) for machine in chosen])
+        machines.expect_no_longer(context, booting)
+
+
+def _list(site: Site, provider: Nspawn, *, as_json: bool) -> None:
+    rows = [provider.described(machine.name) for machine in everyone(site)]
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    print(f"{'MACHINE':<16} {'POWER':<8} {'FOR':>8} {'CPU':>8} {'MEMORY':>8}  DOING")
+    print(f"{'MACHINE':<16} {'POWER':<8} {'FOR':>8} {'CPU':>9} {'MEMORY':>9}  DOING")
     for row in rows:
-        print(
-            f"{row['name']:<16} {row['power']:<8} {_age(float(str(row['since']))):>8} {row['cpuSeconds']:>6} s "
-            f"{int(str(row['memoryBytes'])) >> 20:>4} MiB  {row['doing']}"
-        )
+        cpu, memory = f"{row['cpuSeconds']:.1f} s", f"{row['memoryBytes'] >> 20} MiB"
+        print(f"{row['name']:<16} {row['power']:<8} {_age(row['since']):>8} {cpu:>9} {memory:>9}  {row['doing']}")
 
 
 def _age(since: float) -> str:
@@ -120,7 +114,7 @@ def _age(since: float) -> str:
 
 def _console(path: Path, *, follow: bool) -> None:
     if not path.exists():
-        print("it has never been switched on", file=sys.stderr)
+        _say("it has never been switched on")
         return
     with path.open(errors="replace") as file:
         while True:
@@ -130,3 +124,7 @@ def _console(path: Path, *, follow: bool) -> None:
             if not follow:
                 return
             time.sleep(_TICK)
+
+
+def _say(sentence: str) -> None:
+    print(f"falsework: {sentence}", file=sys.stderr)

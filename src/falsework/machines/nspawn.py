@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import falsework
 from falsework.errors import FalseworkError
@@ -169,12 +170,20 @@ class Nspawn:
     def names(self) -> list[str]:
         return sorted(path.parent.name for path in self._lab.machine("x").parent.glob("*/machine.json"))
 
-    def boots_from_network(self, name: str) -> bool:
-        """Every machine does but the helper."""
-        return self._settings(name).ignition is None
-
     def usage(self, name: str) -> Usage:
         return cgroups.usage(self._groups(name))
+
+    def described(self, name: str) -> dict[str, Any]:
+        """How it is doing, for people and programs to read."""
+        state, usage = self.state(name), self.usage(name)
+        return {
+            "name": name,
+            "power": str(state.power),
+            "doing": state.doing,
+            "since": state.since,
+            "cpuSeconds": round(usage.cpu_seconds, 2),
+            "memoryBytes": usage.memory_bytes,
+        }
 
     def init(self, name: str) -> int:
         """The machine's first process, as the host numbers it."""

@@ -1,0 +1,1 @@
+"""Questions to running things whose answers are conditions: of stages, of status, of diagnosis."""

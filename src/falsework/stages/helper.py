@@ -1,0 +1,122 @@
+"""The fifth stage: the helper machine, with every server that machines boot from and a cluster stands behind."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from falsework.assets.ignition import File
+from falsework.assets.serialize import to_json
+from falsework.checks.answers import Asker
+from falsework.checks.helper import Check, checks_of
+from falsework.files import write_file
+from falsework.helper import bootserver
+from falsework.helper.boot_server_files import boot_server_unit, inventory
+from falsework.helper.machine import HelperFiles, helper_config, read_assets
+from falsework.helper.registry_store import registry_store
+from falsework.helper.services import REGISTRY_STORE, has_registry
+from falsework.helper.update import bring_up_to_date, pending_changes
+from falsework.lab.folder import NETWORK
+from falsework.machine_code import machine_code
+from falsework.machines.provider import Power, Spec
+from falsework.site.problems import counted
+from falsework.stages import machines
+from falsework.stages.conditions import Condition, Seen
+from falsework.stages.context import Context
+from falsework.stages.model import Stage
+
+_PATIENCE = 60.0
+"""Its services start within a second or two."""
+
+
+def _files(context: Context) -> HelperFiles:
+    site = context.site
+    assets = read_assets(site, context.lab.site_folder)
+    server_files = (File(bootserver.INVENTORY, inventory(site)),)
+    return helper_config(site, assets, machine_code(), boot_server_unit(), server_files)
+
+
+def _is_running(context: Context) -> bool:
+    return machines.provider(context).state(context.site.helper.name).power is Power.RUNNING
+
+
+def _done(context: Context) -> bool:
+    provider, name = machines.provider(context), context.site.helper.name
+    if not _is_running(context) or pending_changes(_files(context), provider, name):
+        return False
+    return all(condition.look().holds for condition in _conditions(context))
+
+
+def _plan(context: Context) -> list[str]:
+    helper = context.site.helper
+    if not _is_running(context):
+        return [f"machine {helper.name} with {service.unit.name}" for service in _files(context).services]
+    changes = pending_changes(_files(context), machines.provider(context), helper.name)
+    return [f"{helper.name}: write {file.path}" for file in changes.write] + [
+        f"{helper.name}: {' '.join(words)}" for words in changes.commands
+    ]
+
+
+def _run(context: Context) -> None:
+    provider, site, release = machines.provider(context), context.site, context.release
+    helper, files = site.helper, _files(context)
+    if not _is_running(context):
+        config = context.lab.root / "helper.ign"
+        write_file(config, to_json(files.ignition()), 0o600)
+        binds = {REGISTRY_STORE: str(registry_store(context.cache, release.images.values()))}
+        spec = Spec(
+            name=helper.name,
+            hostname=site.fqdn(helper),
+            mac=helper.mac,
+            cpus=helper.cpus,
+            memory_mib=helper.memory_mib,
+            folders=tuple(share.path for share in site.nfs_shares),
+            binds=binds if has_registry(site) else {},
+            ignition=config,
+            address=f"{helper.address}/{site.lab.cidr.prefixlen}",
+        )
+        provider.create(spec, release.os_root)
+        provider.start(helper.name)
+        context.wait_for([_up(context)])
+    changes = bring_up_to_date(files, provider, helper.name)
+    if changes.write:
+        context.say(f"{helper.name}: {counted(len(changes.write), 'file')} brought up to date")
+
+
+def _up(context: Context) -> Condition:
+    return machines.booted(context, context.site.helper)
+
+
+def _conditions(context: Context) -> list[Condition]:
+    provider, helper = machines.provider(context), context.site.helper
+    asker = Asker(context.lab.netns_path(NETWORK))
+    checks = checks_of(context.site, context.lab.site_folder, asker, partial(provider.execute, helper.name))
+    return [_up(context), *(_condition(context, check) for check in checks)]
+
+
+def _condition(context: Context, check: Check) -> Condition:
+    name = context.site.helper.name
+
+    def probe() -> Seen:
+        wrong = check.fault()
+        return Seen(not wrong, "not yet" if wrong else "yes", wrong, f"falsework exec {name} -- systemctl status")
+
+    return Condition(
+        name=f"helper/{check.name}",
+        waits_for=f"the helper {check.sentence}",
+        probe=probe,
+        patience=_PATIENCE,
+        cause=f"{check.unit} in the helper has not started",
+        fix=f"see `falsework exec {name} -- journalctl -u {check.unit}`",
+    )
+
+
+STAGE = Stage(
+    name="helper",
+    title="Start the helper",
+    why="Machines that have nothing must be able to ask somebody: who am I, what do I boot, where is everyone else?",
+    needs=("network", "assets"),
+    done=_done,
+    plan=_plan,
+    run=_run,
+    conditions=_conditions,
+)

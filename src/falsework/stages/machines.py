@@ -1,0 +1,78 @@
+"""The site's machines as a lab has them: made, switched on and waited for. Several stages and commands need that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from falsework.helper import expectations
+from falsework.machines.nspawn import CONTAINERD, Nspawn
+from falsework.machines.provider import Power, Spec
+from falsework.site.model import Machine
+from falsework.stages.conditions import Condition, Seen
+from falsework.stages.context import Context
+
+FOLDERS = (CONTAINERD, "/var/lib/etcd", "/var/lib/kubelet")
+"""On the host's disk: the first cannot be on an overlay, and the others would be slow there."""
+
+
+def provider(context: Context) -> Nspawn:
+    return Nspawn(context.lab, context.journal)
+
+
+def make(context: Context, machine: Machine) -> None:
+    site = context.site
+    spec = Spec(machine.name, site.fqdn(machine), machine.mac, machine.cpus, machine.memory_mib, FOLDERS)
+    provider(context).create(spec, context.release.os_root, context.release.seed_images)
+
+
+def switch_on(context: Context, machines: Iterable[Machine]) -> None:
+    """Make what is not made yet, let the boot server expect them, and give them power: all boot at once."""
+    wanted = [machine for machine in machines if provider(context).state(machine.name).power is not Power.RUNNING]
+    for machine in wanted:
+        make(context, machine)
+    expect(context, wanted)
+    for machine in wanted:
+        provider(context).start(machine.name)
+
+
+def expect(context: Context, machines: Iterable[Machine]) -> None:
+    """From now on, and no longer than a boot may be without progress beyond its usual end."""
+    now = time.time()
+    stretch = expectations.Stretch(now, now + 4 * context.site.timeouts.boot)
+    _change(context, lambda known: expectations.expecting(known, [machine.name for machine in machines], stretch))
+
+
+def expect_no_longer(context: Context, machines: Iterable[Machine]) -> None:
+    _change(context, lambda known: expectations.no_longer(known, [machine.name for machine in machines]))
+
+
+def _change(context: Context, change: Callable[[expectations.Expected], expectations.Expected]) -> None:
+    helper, machines = context.site.helper.name, provider(context)
+    try:
+        known = expectations.parse(machines.read_file(helper, expectations.PATH))
+    except (FileNotFoundError, ValueError):
+        # What cannot be read is not believed by the boot server either.
+        known = {}
+    wanted = change(known)
+    if wanted != known:
+        machines.write_file(helper, expectations.PATH, expectations.written(wanted))
+
+
+def booted(context: Context, machine: Machine) -> Condition:
+    machines, name = provider(context), machine.name
+
+    def probe() -> Seen:
+        state = machines.state(name)
+        step = state.doing.partition(":")[0]
+        console = f"falsework machine console {name}"
+        return Seen(state.power is Power.RUNNING, f"{state.power}, {step}", state.doing, console)
+
+    return Condition(
+        name=f"machine/{name}",
+        waits_for=f"{name} is up",
+        probe=probe,
+        patience=context.site.timeouts.boot,
+        cause="a server it boots from does not answer it, or it could not use what it got",
+        fix=f"see `falsework machine console {name}` and `falsework ledger --machine {name}`",
+    )
