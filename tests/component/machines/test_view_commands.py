@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -99,7 +100,10 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
             yield command
 
 
-LOOK = "ls /run/nscd 2>&1; getent ahostsv4 master-0; dig +short +search master-0; cat /etc/resolv.conf; grep ^hosts: /etc/nsswitch.conf"
+LOOK = (
+    "ls /run/nscd 2>&1; getent ahostsv4 master-0; dig +short +search master-0; "
+    "cat /etc/resolv.conf; grep ^hosts: /etc/nsswitch.conf"
+)
 
 
 def assert_looks_into_the_lab(up: Command, shown: str) -> None:
@@ -128,6 +132,25 @@ def test_one_command_in_the_labs_shell(up: Command) -> None:
     done = up.run("shell", "-c", "grep -c cgroup /proc/self/mountinfo; exit 4")
     assert done.returncode == 4
     assert int(done.stdout) > 0, "control groups are still to be seen"
+
+
+def test_a_prompt_at_a_terminal(up: Command) -> None:
+    ours, theirs = pty.openpty()
+    ends = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    with subprocess.Popen(up.words("shell"), env=up.env, start_new_session=True, **ends) as child:
+        os.close(theirs)
+        os.write(ours, b"command -v kubectl; exit 6\n")
+        shown = b""
+        # The terminal says EIO when nobody is at its other end any more.
+        with contextlib.suppress(OSError):
+            while chunk := os.read(ours, 4096):
+                shown += chunk
+        os.close(ours)
+        assert child.wait(10) == 6
+    text = shown.decode()
+    assert f"in the network of {up.lab.site.domain} ({up.lab.site.lab.cidr}, name server" in text
+    assert f"[{up.lab.site.cluster_name}] " in text
+    assert f"{up.lab.lab.programs}/kubectl" in text
 
 
 @pytest.mark.parametrize(
