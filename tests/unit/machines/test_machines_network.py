@@ -10,8 +10,9 @@ import pytest
 
 from falsework.errors import FalseworkError
 from falsework.lab.folder import NETWORK, Lab
+from falsework.lab.journal import Journal
 from falsework.machines import nat
-from falsework.machines.network import Facts, Link, machines_of, port_of, steps
+from falsework.machines.network import Facts, Link, Network, machines_of, port_of, steps
 from falsework.site.load import default_site
 from falsework.site.model import Provider, Site
 
@@ -106,10 +107,13 @@ def test_a_setting_the_kernel_does_not_have_is_not_missed() -> None:
     assert steps(SITE, LAB, without) == []
 
 
-def test_machines_that_are_not_here_have_nothing_here() -> None:
+def test_machines_that_are_not_here_have_nothing_here(tmp_path: Path) -> None:
     elsewhere = tuple(dataclasses.replace(machine, provider=Provider.LIBVIRT) for machine in SITE.machines)
     helper = dataclasses.replace(SITE.helper, provider=Provider.LIBVIRT)
-    assert steps(dataclasses.replace(SITE, machines=elsewhere, helper=helper), LAB, Facts()) == []
+    wide = dataclasses.replace(SITE.lab, nat=True)
+    site = dataclasses.replace(SITE, machines=elsewhere, helper=helper, lab=wide)
+    network = Network(site, LAB, Journal(tmp_path / "journal"))
+    assert network.plan() == network.build() == []
 
 
 def with_lab(cidr: str) -> Site:
