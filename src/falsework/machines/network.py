@@ -96,9 +96,7 @@ class Step:
 
 
 class Network:
-    def __init__(
-        self, site: Site, lab: Lab, journal: Journal, report: Callable[[str], None] = lambda _: None
-    ) -> None:
+    def __init__(self, site: Site, lab: Lab, journal: Journal, report: Callable[[str], None] = lambda _: None) -> None:
         """`report` is told, in a sentence, when something takes longer, such as a package that has to be installed."""
         self._site = site
         self._lab = lab

@@ -136,8 +136,9 @@ def test_one_command_in_the_labs_shell(up: Command) -> None:
 
 def test_a_prompt_at_a_terminal(up: Command) -> None:
     ours, theirs = pty.openpty()
-    ends = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    with subprocess.Popen(up.words("shell"), env=up.env, start_new_session=True, **ends) as child:
+    with subprocess.Popen(
+        up.words("shell"), env=up.env, start_new_session=True, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as child:
         os.close(theirs)
         os.write(ours, b"command -v kubectl; exit 6\n")
         shown = b""
