@@ -47,6 +47,7 @@ PROGRAMS = {
         Program("ip", apt="iproute2", dnf="iproute"),
         Program("slirp4netns", apt="slirp4netns", dnf="slirp4netns"),
         Program("ssh", apt="openssh-client", dnf="openssh-clients"),
+        Program("sshd", apt="openssh-server", dnf="openssh-server"),
         Program("dnsmasq", apt="dnsmasq-base", dnf="dnsmasq"),
         Program("haproxy", apt="haproxy", dnf="haproxy"),
         Program("nft", apt="nftables", dnf="nftables"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -66,7 +67,8 @@ async def _serve(
         try:
             there, towards = await asyncio.wait_for(_connect(inside, target), _PATIENCE)
         except OSError as error:
-            report(f"{target[0]} port {target[1]} in the lab: {error.strerror or 'no answer'}")
+            reason = os.strerror(error.errno) if error.errno else "no answer"
+            report(f"{target[0]} port {target[1]} in the lab: {reason}")
             return
         async with _closing(towards):
             # One side may have said all it has to say and still listen.

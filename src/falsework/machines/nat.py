@@ -16,7 +16,6 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from falsework.errors import FalseworkError
-from falsework.host import packages
 from falsework.lab.folder import NETWORK, Lab
 from falsework.lab.journal import Journal, Thing
 from falsework.process import CommandError, detach, run
@@ -25,6 +24,7 @@ from falsework.site.model import Site
 KIND = "process"
 TAP = "nat0"
 _PROGRAM = "slirp4netns"
+PROGRAMS = (_PROGRAM, "nft")
 _TABLE = "falsework_nat"
 _RULES = (
     f"add table ip {_TABLE}; flush table ip {_TABLE}; "
@@ -61,7 +61,6 @@ class Nat:
             if planned:
                 end(_PROGRAM, str(self._path))
             return planned
-        packages.ensure([_PROGRAM, "nft"], lambda _: None)
         if not self._has_rules():
             run(_inside(self._path, ("nft", _RULES)))
         if not (tap_is_up and [words for _, words in processes(_PROGRAM, str(self._path))] == [self._words]):

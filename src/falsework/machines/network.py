@@ -12,13 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from falsework.errors import FalseworkError
+from falsework.host import packages
 from falsework.lab.folder import NETWORK, Lab
 from falsework.lab.journal import Journal, Thing
 from falsework.machines import namespaces, nat, netns_folder
@@ -95,19 +96,26 @@ class Step:
 
 
 class Network:
-    def __init__(self, site: Site, lab: Lab, journal: Journal) -> None:
+    def __init__(self, site: Site, lab: Lab, journal: Journal, report: Callable[[str], None] = lambda _: None) -> None:
+        """`report` is told, in a sentence, when something takes longer, such as a package that has to be installed."""
         self._site = site
         self._lab = lab
         self._journal = journal
+        self._report = report
         self._nat = nat.Nat(site, lab, journal)
 
     def plan(self) -> list[str]:
         """What `build` would do now."""
+        if not machines_of(self._site):
+            return []
         facts = look(self._lab)
         return [step.what for step in steps(self._site, self._lab, facts)] + self._nat.plan(tap_of(facts))
 
     def build(self) -> list[str]:
         """Make what is missing; return what that was."""
+        if not machines_of(self._site):
+            return []
+        packages.ensure(["ip", *(nat.PROGRAMS if self._site.lab.nat else ())], self._report)
         done: list[str] = []
         for attempt in range(_TRIES):
             facts = look(self._lab)
@@ -195,8 +203,6 @@ def tap_of(facts: Facts) -> bool:
 def steps(site: Site, lab: Lab, facts: Facts) -> list[Step]:
     """What is missing for the site, in the order of making. Decides only, does nothing."""
     machines = machines_of(site)
-    if not machines:
-        return []
     found: list[Step] = []
     for name in (NETWORK, *(machine.name for machine in machines)):
         up = {name: ("link set lo up",)}
