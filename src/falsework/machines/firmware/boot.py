@@ -86,9 +86,10 @@ def _boot_config(lease: Lease, mac: str, say: Say, doing: Say) -> pxelinux.BootE
     server, began = lease.next_server, time.monotonic()
 
     def waiting(times: int) -> None:
-        doing(f"TFTP: {server} does not answer, asked {times} time{'s' if times > 1 else ''}")
+        text = f"TFTP: {server} does not answer, asked {times} time{'s' if times > 1 else ''}"
+        doing(text)
         if times & (times - 1) == 0:
-            say(f"TFTP: {server} does not answer, asked {times} time{'s' if times > 1 else ''}")
+            say(text)
 
     for file in pxelinux.config_files(lease.boot_file, mac, lease.address):
         doing(f"TFTP: {file} from {server}")
@@ -110,7 +111,8 @@ def _boot_config(lease: Lease, mac: str, say: Say, doing: Say) -> pxelinux.BootE
 
 def _platform(entry: pxelinux.BootEntry) -> str:
     """What Ignition's own start-up in an initramfs takes from the kernel's arguments."""
-    values = dict((*word.split("=", 1), word)[:2] for word in entry.arguments)
+    # An argument without a value counts as a yes.
+    values = {word.partition("=")[0]: word.partition("=")[2] if "=" in word else "1" for word in entry.arguments}
     if values.get("ignition.firstboot", "0") in ("", "0", "no", "off") or "ignition.platform.id" not in values:
         raise FalseworkError(
             "the boot config does not ask for Ignition",

@@ -14,7 +14,13 @@ from falsework.machines.firmware.ignition_log import IgnitionLog
 from falsework.machines.firmware.initramfs import CONFIG_FILE, SYSROOT
 from falsework.process import CommandError, run
 
-_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "IGNITION_CONFIG_FILE": f"/{CONFIG_FILE}"}
+_ENVIRONMENT = {
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    "IGNITION_CONFIG_FILE": f"/{CONFIG_FILE}",
+    # The system's authorities are all in one file. Read from there alone, and not once more from a file for each.
+    "SSL_CERT_FILE": "/etc/ssl/certs/ca-certificates.crt",
+    "SSL_CERT_DIR": "/nowhere",
+}
 _CACHE = "run/ignition.json"
 _TIMED_OUT = "unable to fetch resource in time"
 
@@ -93,13 +99,13 @@ def _failure(stage: str, log: IgnitionLog) -> FalseworkError:
     """From its log alone: to stderr Ignition prints the whole config, with all keys, when it fails."""
     if log.refused:
         return FalseworkError(
-            f"Ignition got no config: {log.refused}",
-            cause="the server knows no config for this machine, or does not expect it to boot now",
+            f"Ignition got no {'config' if stage == 'fetch' else 'file'}: {log.refused}",
+            cause="the server has none for this machine, or does not expect it to boot now",
         )
-    reasons = [complaint for complaint in log.complaints if not complaint.startswith("Ignition failed")]
+    reasons = dict.fromkeys(complaint.removeprefix("Ignition failed: ") for complaint in log.complaints)
     return FalseworkError(
         f"Ignition failed in its {stage} stage",
-        cause="; ".join(dict.fromkeys(reasons[-3:])) or "it said nothing",
+        cause="; ".join(list(reasons)[-3:]) or None,
     )
 
 

@@ -24,12 +24,14 @@ _LONGEST = 300
 
 _NOISE = (
     "Stage: ",
+    "fetch complete",
     "Ignition finished successfully",
     "no config dir at ",
     "no configs at ",
     "reading system config file ",
     "no config URL provided",
     "[started] ",
+    "processing unit ",
 )
 _GOOD = ("OK", "No Content")
 _TRIED_AGAIN = (
@@ -51,6 +53,7 @@ class IgnitionLog:
         self._url = ""
         self._tries: Counter[str] = Counter()
         self._reason: dict[str, str] = {}
+        self._informed: set[str] = set()
         self.attempt = 0
         """How often the present run of Ignition has asked for what it wants now."""
         self.failed_attempt = False
@@ -76,12 +79,16 @@ class IgnitionLog:
         elif failure := _FAILURE.fullmatch(message):
             self._not_answered(failure[1])
         elif found[1] in ("INFO", "NOTICE"):
-            text = _OPERATION.sub("", message)
-            if not any(noise in text for noise in _NOISE):
-                self._say(f"Ignition: {text.replace('[finished] ', '')}")
+            self._inform(_OPERATION.sub("", message))
         else:
             self.complaints.append(message)
             self._say(f"Ignition: {found[1].lower()}: {message}")
+
+    def _inform(self, text: str) -> None:
+        """Each stage says some things again."""
+        if text not in self._informed and not any(noise in text for noise in _NOISE):
+            self._informed.add(text)
+            self._say(f"Ignition: {text.removeprefix('Ignition ').replace('[finished] ', '')}")
 
     def _asking(self, url: str, attempt: int) -> None:
         self._url, self.attempt = url, attempt
@@ -95,7 +102,8 @@ class IgnitionLog:
             self._not_answered(result)
             return
         tries = self._tries[self._url]
-        if tries == 1 or result not in _GOOD or self._reason.pop(self._url, None):
+        waited_for = self._reason.pop(self._url, "")
+        if tries == 1 or waited_for or result not in _GOOD:
             self._say(f"Ignition: GET {self._url}: {result}" + (f", after {tries} tries" if tries > 1 else ""))
         if result not in _GOOD:
             self.refused = f"{self._url} answers: {result}"

@@ -6,6 +6,8 @@ import ctypes
 import os
 from pathlib import Path
 
+from falsework.errors import FalseworkError
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXEC, _BIND = 1, 2, 4, 8, 4096
@@ -45,8 +47,7 @@ def _mount(source: str, place: Path, kind: str, flags: int, options: str = "") -
 
 def _check(result: int, place: Path) -> None:
     if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), str(place))
+        raise FalseworkError(f"{place} could not be mounted or unmounted", cause=os.strerror(ctypes.get_errno()))
 
 
 def _escaped(path: Path) -> str:

@@ -51,7 +51,7 @@ def boot_entry(file: str, text: str) -> BootEntry:
         elif keyword in ("INITRD", "APPEND"):
             here[keyword] = value
     chosen = labels.get(common.get("DEFAULT") or next(iter(labels), ""))
-    if not chosen or "KERNEL" not in chosen:
+    if not chosen or not chosen.get("KERNEL"):
         raise FalseworkError(
             f"the boot config {file} does not say what to boot",
             cause="its default entry is not there, or names no kernel",

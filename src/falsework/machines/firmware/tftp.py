@@ -93,7 +93,7 @@ class Transfer:
 
 
 def fetch(server: str, file: str, limit: int, waiting: Callable[[int], None]) -> bytes:
-    """The file's content. While nobody answers it is asked for again; `waiting` is told how often it was."""
+    """The file's content. What is not answered is asked again; `waiting` is told how often that was so far."""
     transfer = Transfer(file, limit)
     try:
         _complete(transfer, server, waiting)
@@ -104,7 +104,7 @@ def fetch(server: str, file: str, limit: int, waiting: Callable[[int], None]) ->
 
 def _complete(transfer: Transfer, server: str, waiting: Callable[[int], None]) -> None:
     peer: tuple[str, int] | None = None
-    silence, wait = 0, _FIRST_WAIT
+    unanswered, wait = 0, _FIRST_WAIT
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.bind(("0.0.0.0", 0))
         client.sendto(transfer.last_sent, (server, _PORT))
@@ -114,8 +114,8 @@ def _complete(transfer: Transfer, server: str, waiting: Callable[[int], None]) -
                 client.settimeout(max(deadline - time.monotonic(), 0.001))
                 packet, sender = client.recvfrom(65536)
             except TimeoutError:
-                silence, wait = silence + 1, min(2 * wait, _LONGEST_WAIT)
-                waiting(silence)
+                unanswered, wait = unanswered + 1, min(2 * wait, _LONGEST_WAIT)
+                waiting(unanswered)
                 client.sendto(transfer.last_sent, peer or (server, _PORT))
                 deadline = time.monotonic() + wait
                 continue
@@ -126,7 +126,7 @@ def _complete(transfer: Transfer, server: str, waiting: Callable[[int], None]) -
             answer = transfer.received(packet)
             if answer is not None:
                 # Each transfer has a port of its own at the server: the one its first answer comes from.
-                peer, silence, wait = sender, 0, _FIRST_WAIT
+                peer, wait = sender, _FIRST_WAIT
                 client.sendto(answer, peer)
                 deadline = time.monotonic() + wait
 
