@@ -48,7 +48,7 @@ _CONNECTIONS = 1000
 _SPARE_DESCRIPTORS = 50
 _PIECE = 1 << 20
 """Bytes of a file sent in one go, before others have their turn."""
-_ASKING = 15.0
+_ASKING = 10.0
 """Seconds a client has for a whole request."""
 _TAKING = 30.0
 """Seconds without a byte taken after which a client is given up."""
@@ -264,7 +264,7 @@ class BootServer:
         try:
             file = open_below(self._folders[allowed.folder], allowed.path)
         except OSError as error:
-            because = error.strerror.lower()
+            because = str(error.strerror).lower()
             if allowed.folder is Folder.CONFIGS:
                 # The machine is to boot and its config is not there yet: Ignition asks again after this.
                 status = HTTPStatus.SERVICE_UNAVAILABLE
