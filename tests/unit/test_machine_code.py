@@ -51,4 +51,4 @@ def test_another_word_is_told(words: list[str], capsys: pytest.CaptureFixture[st
 def test_the_unit_starts_it() -> None:
     unit = boot_server_unit()
     assert unit.enabled
-    assert f"ExecStart=/usr/bin/python3 -I {machine_code.PATH} boot-server\n" in str(unit.contents)
+    assert f"ExecStart=/usr/bin/python3 -I {machine_code.PATH} boot-server --port=8080\n" in str(unit.contents)

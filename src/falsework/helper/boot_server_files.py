@@ -10,6 +10,7 @@ from falsework.assets.serialize import to_unit
 from falsework.helper import bootserver
 from falsework.helper.boot import config_path
 from falsework.site.model import Site
+from falsework.site.ports import BOOT_HTTP
 
 UNIT = "boot-server.service"
 USER = "www-data"
@@ -42,7 +43,7 @@ def boot_server_unit() -> Unit:
         Service={
             "Type": "notify",
             "ExecStartPre": f"+{folder}",
-            "ExecStart": " ".join(machine_code.command("boot-server")),
+            "ExecStart": " ".join((*machine_code.command("boot-server"), f"--port={BOOT_HTTP}")),
             "User": USER,
             "Group": USER,
             "Restart": "always",

@@ -42,7 +42,6 @@ INVENTORY = "/etc/falsework/boot-server.json"
 PUBLIC_FOLDER = "/srv/falsework"
 """Kernel, initramfs, root image, boot scripts."""
 CONFIG_FOLDER = "/var/lib/falsework/ignition"
-PORT = 8080
 
 _CONNECTIONS = 1000
 _SPARE_DESCRIPTORS = 50
@@ -247,7 +246,9 @@ class BootServer:
         inventory = self._inventory.value()
         decision = boot_rules.decide(request.target, client, inventory, self._objection(inventory, client))
         if isinstance(decision, Refused):
-            because = self._inventory.problem or decision.because
+            because = decision.because
+            if decision.status is HTTPStatus.FORBIDDEN and self._inventory.problem:
+                because = self._inventory.problem
             return _sentence(asked, decision.status, decision.sentence, because, request)
         return self._file(asked, request, decision)
 
@@ -429,7 +430,7 @@ def _settings(words: Sequence[str]) -> Settings:
     parser.add_argument("--public", type=Path, default=Path(PUBLIC_FOLDER))
     parser.add_argument("--configs", type=Path, default=Path(CONFIG_FOLDER))
     parser.add_argument("--address", default="0.0.0.0")
-    parser.add_argument("--port", type=int, default=PORT)
+    parser.add_argument("--port", type=int, required=True)
     return Settings(**vars(parser.parse_args(words)))
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from falsework.helper.boot import TFTP_ROOT
+from falsework.helper.boot_server_files import UNIT as BOOT_SERVER_UNIT
 from falsework.helper.ledger_entry import LedgerEntry
 from falsework.helper.ledger_parsers import BootServer, Dnsmasq, Ganesha, Haproxy, Parser, Registry
 from falsework.site.model import Site
 from falsework.site.records import everyone
 
 DNSMASQ_UNIT = "dnsmasq.service"
-BOOT_SERVER_UNIT = "boot-server.service"
 BALANCER_UNIT = "haproxy.service"
 REGISTRY_UNIT = "registry.service"
 NFS_UNIT = "nfs-ganesha.service"

@@ -14,6 +14,7 @@ from boot_server_process import boot_server
 from helper_namespace import cable
 
 from falsework.helper import boot, ledger
+from falsework.helper.boot_server_files import UNIT as BOOT_SERVER_UNIT
 from falsework.helper.ledger_entry import LedgerEntry, Service
 from falsework.helper.render import dnsmasq
 from falsework.host import packages
@@ -38,7 +39,7 @@ def eventually(condition: Callable[[], bool], why: str) -> None:
 
 def journal(**logs: Path) -> Iterator[str]:
     """As journalctl gives it, of what the daemons printed."""
-    units = {"dnsmasq": ledger.DNSMASQ_UNIT, "boot_server": ledger.BOOT_SERVER_UNIT}
+    units = {"dnsmasq": ledger.DNSMASQ_UNIT, "boot_server": BOOT_SERVER_UNIT}
     for name, path in logs.items():
         for line in path.read_text().splitlines():
             yield json.dumps(

@@ -15,7 +15,7 @@ from falsework.cli import ledger as command
 from falsework.cli import main
 from falsework.errors import FalseworkError
 from falsework.helper import ledger
-from falsework.helper.boot_server_files import UNIT
+from falsework.helper.boot_server_files import UNIT as BOOT_SERVER_UNIT
 from falsework.helper.ledger_entry import LedgerEntry, Service, folded
 from falsework.site.load import default_site
 
@@ -23,7 +23,7 @@ SITE = default_site()
 JOURNAL = Path(__file__).parent / "journal"
 UNITS = {
     "dnsmasq": ledger.DNSMASQ_UNIT,
-    "boot-server": ledger.BOOT_SERVER_UNIT,
+    "boot-server": BOOT_SERVER_UNIT,
     "haproxy": ledger.BALANCER_UNIT,
     "registry": ledger.REGISTRY_UNIT,
     "nfs-ganesha": ledger.NFS_UNIT,
@@ -146,10 +146,6 @@ def test_boot_server() -> None:
     ]
 
 
-def test_the_unit_is_the_one_that_is_read() -> None:
-    assert UNIT == ledger.BOOT_SERVER_UNIT
-
-
 def test_an_answer_is_held_back_until_it_is_complete_but_not_for_ever() -> None:
     query = "7 192.168.126.101/5 query[A] api.lab.falsework.test from 192.168.126.101"
     reply = "7 192.168.126.101/5 config api.lab.falsework.test is 192.168.126.2"
@@ -199,7 +195,7 @@ def test_what_strangers_send_is_short_and_harmless() -> None:
         "status": 404,
         "bytes": 0,
     }
-    (entry,) = read_messages(ledger.BOOT_SERVER_UNIT, json.dumps(line))
+    (entry,) = read_messages(BOOT_SERVER_UNIT, json.dumps(line))
     assert entry.asked.isprintable()
     assert len(entry.asked) == 300
     assert entry.machine is None
