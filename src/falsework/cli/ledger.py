@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 
 from falsework.cli.site_folder import add_folder_option, site_in
-from falsework.errors import FalseworkError, UsageError
+from falsework.errors import FalseworkError
 from falsework.helper.ledger import journal_command, read
 from falsework.helper.ledger_entry import LedgerEntry, Repeated, Service, folded
 from falsework.lab.folder import Lab
+from falsework.machines.providers import machine_named, provider_of, require_power
+from falsework.machines.view import require_root
 from falsework.process import CommandError, lines
 from falsework.site.model import Site
-from falsework.site.records import everyone
 
 _QUIET = 0.3
 """Seconds without a record after which an answer is taken to be complete."""
@@ -75,20 +75,13 @@ def _line(entry: LedgerEntry) -> str:
 
 def _machine(site: Site, given: str | None) -> str | None:
     """A machine's name, from its short or full one; a stranger has only its address or its MAC."""
-    if given is None:
-        return None
-    name = given.removesuffix(f".{site.domain}")
-    if any(machine.name == name for machine in everyone(site)):
-        return name
-    if ":" in given or given.replace(".", "").isdigit():
-        return given.lower()
-    raise UsageError(
-        f"there is no machine {given} in the site",
-        fix=f"name one of {', '.join(machine.name for machine in everyone(site))}; or an address, or a MAC",
-    )
+    if given is None or ":" in given or given.replace(".", "").isdigit():
+        return given.lower() if given else None
+    return machine_named(site, given).name
 
 
 def _helper(lab: Lab, site: Site) -> InHelper:
-    provider = importlib.import_module("falsework.machines.providers").provider_of(lab)
-    command: Callable[[str, Sequence[str]], tuple[str, ...]] = provider.command
-    return lambda words: command(site.helper.name, words)
+    require_root()
+    provider = provider_of(lab)
+    require_power(site.helper, provider.state(site.helper.name))
+    return lambda words: provider.command(site.helper.name, words)
