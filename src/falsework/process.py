@@ -86,6 +86,42 @@ def run(
     return finished
 
 
+def lines(argv: Sequence[str | Path], *, quiet: float) -> Iterator[str]:
+    """What a program prints, line by line, while it runs; an empty line once nothing has come for `quiet` seconds.
+
+    Raises CommandError if it ends badly. It is ended when nobody wants its lines any more.
+    """
+    words = tuple(str(word) for word in argv)
+    with _child(words, None, os.environ, None) as child, selectors.DefaultSelector() as selector:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        complaints, rest = bytearray(), b""
+        selector.register(child.stdout, selectors.EVENT_READ)
+        selector.register(child.stderr, selectors.EVENT_READ)
+        patience: float | None = quiet
+        while selector.get_map():
+            events = selector.select(timeout=patience)
+            if not events:
+                yield ""
+            # Said once; then we wait for as long as it takes.
+            patience = quiet if events else None
+            for key, _ in events:
+                piece = os.read(key.fd, 65536)
+                if not piece:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is child.stderr:
+                    complaints += piece
+                    del complaints[:-_OUTPUT_KEPT]
+                else:
+                    *whole, rest = (rest + piece).split(b"\n")
+                    yield from (line.decode(errors="replace") for line in whole)
+        if rest:
+            yield rest.decode(errors="replace")
+        finished = Finished(words, child.wait(), "", bytes(complaints).decode(errors="replace"))
+    if finished.returncode != 0:
+        raise CommandError(f"{_shown(words)} ended with exit code {finished.returncode}", finished)
+
+
 def become(argv: Sequence[str | Path], env: Mapping[str, str] | None = None) -> NoReturn:
     """Let a program take our place: the terminal, the signals and the exit code are its own. `env` takes the place of
     our environment."""

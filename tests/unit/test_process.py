@@ -3,12 +3,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 
-from falsework.process import CommandError, daemon, run
+from falsework.process import CommandError, daemon, lines, run
 
 
 def test_both_streams_are_returned_apart() -> None:
@@ -129,3 +129,24 @@ def _wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_lines_come_while_the_program_runs() -> None:
+    program = "echo one; echo complaint >&2; sleep 0.5; printf 'two\nthree'"
+    assert list(lines(["sh", "-c", program], quiet=0.1)) == ["one", "", "two", "three"]
+
+
+def test_lines_of_a_program_that_ends_badly() -> None:
+    found = lines(["sh", "-c", "echo one; echo no good >&2; exit 3"], quiet=5)
+    assert next(found) == "one"
+    with pytest.raises(CommandError, match="exit code 3") as caught:
+        list(found)
+    assert caught.value.cause == "no good"
+
+
+def test_a_program_whose_lines_nobody_wants_is_ended() -> None:
+    found = lines(["sh", "-c", "echo $$; exec sleep 1000"], quiet=5)
+    pid = int(next(found))
+    assert isinstance(found, Generator)
+    found.close()
+    assert not Path(f"/proc/{pid}").exists()

@@ -23,8 +23,8 @@ def render(site: Site, runtime_socket: str = RUNTIME_SOCKET) -> str:
             MCS_BACKEND,
             ports.MACHINE_CONFIG_SERVER,
             # What it serves holds secrets of the cluster.
-            "# For machines alone.",
-            f"tcp-request connection reject unless {{ src 127.0.0.0/8 {site.lab.cidr} }}",
+            "# For machines alone. Whoever else asks is in the log: a rule for `connection` would not say so.",
+            f"tcp-request content reject unless {{ src 127.0.0.0/8 {site.lab.cidr} }}",
         ),
         _control_plane(site, MCS_BACKEND, ports.MACHINE_CONFIG_SERVER, "/healthz"),
     ]
@@ -42,7 +42,8 @@ def _basics(runtime_socket: str) -> str:
         (
             _section(
                 "global",
-                "log stdout format raw local0 notice",
+                "# To the journal, if systemd starts it: changes of servers, and every connection when it ends.",
+                "log stdout format raw local0 info",
                 "user haproxy",
                 "group haproxy",
                 "maxconn 4000",
@@ -53,7 +54,6 @@ def _basics(runtime_socket: str) -> str:
                 "defaults",
                 "log global",
                 "mode tcp",
-                "option dontlognull",
                 "# A server that has just died is not a failed request: the next one is tried.",
                 "option redispatch 1",
                 "retries 3",
@@ -74,6 +74,7 @@ def _statistics() -> str:
         "listen statistics",
         f"bind :{ports.BALANCER_STATISTICS}",
         "mode http",
+        "no log",
         "timeout client 1m",
         "timeout server 1m",
         "monitor-uri /healthz",
@@ -84,7 +85,8 @@ def _statistics() -> str:
 
 
 def _frontend(name: str, port: int, *settings: str) -> str:
-    return _section(f"frontend {name}", f"bind :{port}", *settings, f"default_backend {name}")
+    # Connections that got nothing are written down too: they are the ones somebody will ask about.
+    return _section(f"frontend {name}", f"bind :{port}", "option tcplog", *settings, f"default_backend {name}")
 
 
 def _control_plane(site: Site, name: str, port: int, health: str) -> str:
