@@ -18,9 +18,9 @@ import pytest
 from host_snapshot import Snapshot, difference, snapshot
 
 from falsework.assets.catalogue import certificates_in
-from falsework.host.cgroup_layout import own_places
 from falsework.lab.folder import Lab
 from falsework.lab.marker import mark
+from falsework.machines.cgroups import base_groups
 from falsework.progress import Progress
 from falsework.release import inventory
 from falsework.release.cache import Cache
@@ -84,8 +84,8 @@ def test_a_trial_that_was_killed_is_removed_by_destroy(lab: Lab) -> None:
     context = context_of(lab)
     trial = f"{lab.id}.preflight"
     context.journal.creating(check_host.TRIAL, trial)
-    for place in own_places():
-        (place.path / trial).mkdir()
+    for group in base_groups():
+        group.child(trial).path.mkdir()
     assert any(line.startswith("cgroups: new") for line in difference(before, look(lab)))
     destroy(lab, print)
     assert difference(before, look(lab)) == []
