@@ -42,8 +42,8 @@ _SYS_RESOURCE = 24
 _NEEDED_CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
 """Machines are limited by them, and so are the pods of their kubelets."""
 
-# Estimates of what a machine with systemd, containerd and kubelet holds. All machines' root users are the host's root, so
-# they share one allowance.
+# Estimates of what a machine with systemd, containerd and kubelet holds. All machines' root users are the host's root,
+# so they share one allowance.
 _INSTANCES_PER_MACHINE = 12
 _INSTANCES_OF_THE_HOST = 16
 _WATCHES_PER_MACHINE = 4096
