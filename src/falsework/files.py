@@ -111,30 +111,33 @@ def remove_tree(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def explained_disk_errors(folder: Path, need: str) -> Iterator[None]:
-    """Turn 'disk full' and 'not writable' below `folder` into a sentence that says what to do."""
+def explained_disk_errors(folder: Path, need: str, setting: str = "FALSEWORK_CACHE") -> Iterator[None]:
+    """Turn 'disk full' and 'not writable' below `folder` into a sentence that says what to do.
+
+    `setting` is the environment variable that names another place for the folder.
+    """
     try:
         yield
     except FalseworkError as error:
         # A program we ran met the full disk before we did.
         if "no space left on device" in str(error).lower():
-            raise _disk_full(folder, need) from None
+            raise _disk_full(folder, need, setting) from None
         raise
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _disk_full(folder, need) from None
+            raise _disk_full(folder, need, setting) from None
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM) and error.filename:
             raise FalseworkError(
                 f"{error.filename} is not writable",
                 cause=str(error.strerror),
-                fix="run as root, or set FALSEWORK_CACHE to a folder of yours",
+                fix=f"run as root, or set {setting} to a folder of yours",
             ) from None
         raise
 
 
-def _disk_full(folder: Path, need: str) -> FalseworkError:
+def _disk_full(folder: Path, need: str, setting: str) -> FalseworkError:
     return FalseworkError(
         f"the disk that holds {folder} is full",
         cause=need,
-        fix="free some space or set FALSEWORK_CACHE to a folder on a larger disk, then run this again",
+        fix=f"free some space or set {setting} to a folder on a larger disk, then run this again",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from falsework.cli.site_folder import add_folder_option
 from falsework.errors import UsageError
-from falsework.lab.access import as_root, changing
+from falsework.lab.access import changing, looking_into
 from falsework.lab.folder import Lab
 from falsework.stages.destroy import destroy, standing
 
@@ -27,29 +27,30 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     folder: Path = options.dir
     lab = Lab.of(folder)
-    if not options.yes:
-        if not sys.stdin.isatty():
-            raise UsageError("destroy asks before it removes anything, and there is nobody to ask", fix="add --yes")
-        if not _agreed(lab, options.assets):
-            print("nothing was removed")
-            return 0
-    with changing(lab, _say):
-        removed = destroy(lab, _say)
-    print(f"lab of {lab.site_folder}: removed {removed}")
+    if not (options.yes or sys.stdin.isatty()):
+        raise UsageError("destroy asks before it removes anything, and there is nobody to ask", fix="add --yes")
+    there = lab.root.exists() or lab.lock.exists()
+    if not there:
+        print(f"there is no lab of {lab.site_folder} on this host")
+    if not (there or options.assets):
+        return 0
+    if not (options.yes or _agreed(lab, options.assets)):
+        print("nothing was removed")
+        return 0
+    if there:
+        with changing(lab, _say):
+            removed = destroy(lab, _say)
+        print(f"lab of {lab.site_folder}: removed {removed}")
     if options.assets:
         _remove_assets(folder)
     return 0
 
 
 def _agreed(lab: Lab, assets: bool) -> bool:
-    with as_root(lab):
-        things = standing(lab)
-        if not (things or lab.root.is_dir() or assets):
-            print(f"there is no lab of {lab.site_folder} on this host")
-            return False
     print("this would be removed:")
-    for thing in things:
-        print(f"  {thing.kind} {thing.name}")
+    with looking_into(lab):
+        for thing in standing(lab):
+            print(f"  {thing.kind} {thing.name}")
     if lab.root.is_dir():
         print(f"  {lab.root} with everything in it")
     if assets:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from falsework.cli.site_folder import add_folder_option, site_in
-from falsework.lab.access import as_root
+from falsework.lab.access import looking_into
 from falsework.lab.folder import Lab
 from falsework.progress import Progress
 from falsework.stages.catalogue import STAGES
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     lab = Lab.of(folder)
     site = site_in(folder)
     shown: list[str] = []
-    with as_root(lab):
+    with looking_into(lab):
         while True:
             status = status_of(Context(lab, lambda: site, Progress()), STAGES)
             shown = _show(_lines(status, options), shown, watching=options.watch)

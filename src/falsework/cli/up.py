@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from falsework.cli.site_folder import add_folder_option, site_in
-from falsework.lab.access import as_root, changing
+from falsework.lab.access import changing, looking_into
 from falsework.lab.folder import Lab
 from falsework.lab.marker import mark
 from falsework.progress import Progress
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     stages = runner.up_to(STAGES, options.until)
     with Progress() as progress:
         if options.dry_run:
-            with as_root(lab):
+            with looking_into(lab):
                 _show_plan(Context(lab, partial(site_in, folder), progress), options)
             return 0
         # A site that cannot be used is said before anything is touched.

@@ -6,17 +6,18 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from falsework.errors import FalseworkError
-from falsework.files import only_one
+from falsework.files import explained_disk_errors, only_one
 from falsework.lab.folder import Lab
 
 
 @contextlib.contextmanager
-def as_root(lab: Lab) -> Iterator[None]:
+def looking_into(lab: Lab) -> Iterator[None]:
+    """While the block reads what is in the lab's folder."""
     try:
         yield
     except PermissionError as error:
         raise FalseworkError(
-            f"{error.filename or lab.root}: {error.strerror}",
+            f"{error.filename or lab.root} cannot be read",
             cause="machines' disks and keys are in a lab, so it is root's",
             fix="run the same command with sudo",
         ) from None
@@ -25,5 +26,8 @@ def as_root(lab: Lab) -> Iterator[None]:
 @contextlib.contextmanager
 def changing(lab: Lab, say: Callable[[str], None]) -> Iterator[None]:
     """Hold the lab's lock while the block runs."""
-    with as_root(lab), only_one(lab.lock, lambda owner: say(f"{owner} is changing this lab; waiting for it")):
+    with (
+        explained_disk_errors(lab.root.parent, "every machine writes logs and data there", "FALSEWORK_STATE"),
+        only_one(lab.lock, lambda owner: say(f"{owner} is changing this lab; waiting for it")),
+    ):
         yield

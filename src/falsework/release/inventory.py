@@ -64,6 +64,7 @@ def note(cache: Cache, payload: Payload, release: Release) -> None:
     cache.set_record(
         _key(payload),
         {
+            "falsework": own_image.own_key(),
             "parts": {name: part.digest for name, part in release.parts.items()},
             "images": [asdict(image) for image in release.images.values()],
             "os": release.os_digest,
@@ -78,9 +79,12 @@ def _key(payload: Payload) -> str:
 
 
 def find(cache: Cache, payload: Payload) -> Release | None:
-    """The release, if all of it is here and nobody has written to its files since they were checked."""
+    """The release, if all of it is here and nobody has written to its files since they were checked.
+
+    What another Falsework put together has that one's code in its images, and is not ours. Changes nothing.
+    """
     record = cache.record(_key(payload))
-    if record is None:
+    if record is None or record.get("falsework") != own_image.own_key():
         return None
     trees = [Path(record["os_root"]), Path(record["image_store"])]
     if not all(tree in cache.trees_named() for tree in trees) or not all(

@@ -46,9 +46,17 @@ def own_image(cache: Cache, python: Part, os_root: Part, epoch: int, mirror: Mir
         env = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
         return oci.add_image(cache, "falsework", __version__, layers, entrypoint=command, env=env)
 
-    sources = {str(path.relative_to(PACKAGE)): path.read_text() for path in _source_files()}
-    inputs = [python.digest, os_root.digest, _lock_text(), sources, epoch]
+    inputs = [python.digest, os_root.digest, *_own_inputs(), epoch]
     return assembled(cache, "falsework", __version__, inputs, __file__, make)
+
+
+def own_key() -> str:
+    """Stands for this Falsework, to the last line of its code."""
+    return key_of(_own_inputs())
+
+
+def _own_inputs() -> list[object]:
+    return [_lock_text(), {str(path.relative_to(PACKAGE)): path.read_text() for path in _source_files()}]
 
 
 def wheels(cache: Cache, mirror: Mirror | None, report: Report) -> dict[str, str]:

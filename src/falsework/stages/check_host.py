@@ -10,8 +10,8 @@ from pathlib import Path
 
 from falsework.errors import FalseworkError
 from falsework.host import packages
-from falsework.host.cgroup_layout import own_places
 from falsework.lab.journal import Thing
+from falsework.machines.cgroups import Group, base_groups
 from falsework.process import CommandError, run
 from falsework.stages.context import Context
 from falsework.stages.findings import Finding, note, ok, problem, warning
@@ -40,10 +40,10 @@ _NEEDED_CAPABILITIES = {
 _SYS_RESOURCE = 24
 
 _NEEDED_CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
-"""A kubelet does not start without them."""
+"""Machines are limited by them, and so are the pods of their kubelets."""
 
-# Measured: a machine with systemd, containerd and kubelet holds about a dozen inotify instances. All machines' root
-# users are the host's root, so they share one allowance.
+# Estimates of what a machine with systemd, containerd and kubelet holds. All machines' root users are the host's root,
+# so they share one allowance.
 _INSTANCES_PER_MACHINE = 12
 _INSTANCES_OF_THE_HOST = 16
 _WATCHES_PER_MACHINE = 4096
@@ -124,27 +124,28 @@ def network(context: Context) -> Iterator[Finding]:
 
 def cgroups(context: Context) -> Iterator[Finding]:
     """Tried by making a group below our own in every hierarchy."""
-    places = own_places()
-    if not places:
-        yield problem("no control groups are mounted", "mount them (a host with systemd has them) and try again")
+    try:
+        groups = base_groups()
+    except FalseworkError as error:
+        yield problem(error.what, error.fix or "mount them")
         return
-    refused: list[str] = []
     usable: set[str] = set()
+    refused: list[str] = []
+    trial = f"{context.lab.id}.preflight"
     if context.host.is_root():
-        trial = f"{context.lab.id}.preflight"
         context.journal.creating(TRIAL, trial)
-        for place in places:
-            group = place.path / trial
+        for group in groups:
+            place = group.child(trial).path
             try:
-                group.mkdir(exist_ok=True)
-                group.rmdir()
-                usable.update(place.controllers)
+                place.mkdir(exist_ok=True)
+                place.rmdir()
+                usable |= _controllers(group)
             except OSError as error:
-                refused.append(f"{place.path}: {error.strerror}")
-        if not any((place.path / trial).exists() for place in places):
+                refused.append(f"{group.path}: {error.strerror}")
+        if not any(group.child(trial).path.exists() for group in groups):
             context.journal.removed(Thing(TRIAL, trial))
     else:
-        usable = {controller for place in places for controller in place.controllers}
+        usable = {controller for group in groups for controller in _controllers(group)}
     if missing := sorted(_NEEDED_CONTROLLERS - usable):
         yield problem(
             f"control groups for {', '.join(missing)} cannot be made" + (f" ({'; '.join(refused)})" if refused else ""),
@@ -152,15 +153,25 @@ def cgroups(context: Context) -> Iterator[Finding]:
             "writable cgroup tree; the kernel's command line must not disable them",
         )
     else:
-        versions = " and ".join(f"v{version}" for version in sorted({place.version for place in places}))
+        versions = " and ".join(sorted({"v2" if group.unified else "v1" for group in groups}))
         yield ok(f"control groups {versions}: {', '.join(sorted(usable))}")
 
 
+def _controllers(group: Group) -> set[str]:
+    """With version 1 those the hierarchy is made of, with version 2 those that groups below ours can have."""
+    if not group.unified:
+        return set(group.controllers)
+    try:
+        return set((group.path / "cgroup.controllers").read_text().split())
+    except OSError:
+        return set()
+
+
 def remove_cgroup_trial(name: str) -> None:
-    for place in own_places():
-        group = place.path / name
-        if group.is_dir():
-            group.rmdir()
+    for group in base_groups():
+        place = group.child(name).path
+        if place.is_dir():
+            place.rmdir()
 
 
 def inotify(context: Context) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from falsework.lab import marker
+from falsework.machines import network
 from falsework.stages.context import Context
 from falsework.stages.findings import Finding, note, ok, problem, warning
 
@@ -29,7 +30,7 @@ def own_folder(context: Context) -> Iterator[Finding]:
 
 def own_namespaces(context: Context) -> Iterator[Finding]:
     """Namespaces with this lab's name that its journal does not know: it was removed by hand."""
-    known = {thing.name for thing in context.journal.standing() if thing.kind == "netns"}
+    known = {thing.name for thing in context.journal.standing() if thing.kind == network.KIND}
     strays = [name for name in context.host.namespaces(f"{context.lab.id}.") if name not in known]
     if strays:
         yield problem(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from falsework.machines import nspawn
 from falsework.site.model import Helper, Machine, Role
 from falsework.site.records import everyone
 from falsework.stages.context import Context
@@ -12,13 +13,13 @@ from falsework.stages.findings import Finding, ok, problem, warning
 
 GIB = 1 << 30
 
-# What a machine really uses, not what it may use. Measured: five machines with a highly available control plane peak
-# at 1.4 GiB; a machine alone takes 52 MiB.
+# What a machine really uses, not what it may use. Shared out by role from what was measured of kubeadm's cluster of the
+# same shape: five machines with a highly available control plane peaked at 1.4 GiB; a machine alone took 52 MiB.
 _REAL_MEMORY_MIB = {Role.BOOTSTRAP: 400, Role.MASTER: 400, Role.WORKER: 128}
 _REAL_MEMORY_HELPER_MIB = 128
 
 _DISK_PER_MACHINE = GIB // 2
-"""Logs, etcd, what containers write. The OS and the images are shared by all machines."""
+"""An estimate: logs, etcd, what containers write. The OS and the images are shared by all machines."""
 _DISK_RELEASE = 15 * GIB
 """While it is built; see release.cache.DISK_NEED."""
 _CPUS_GOOD = 2
@@ -76,7 +77,7 @@ def disk(context: Context) -> Iterator[Finding]:
 
 
 def _to_be_made(context: Context) -> list[Machine | Helper]:
-    made = {thing.name for thing in context.journal.standing() if thing.kind == "machine"}
+    made = {thing.name for thing in context.journal.standing() if thing.kind == nspawn.KIND}
     return [machine for machine in everyone(context.site) if machine.name not in made]
 
 

@@ -51,6 +51,7 @@ def _run(context: Context) -> None:
     for finding in found:
         if finding.level in (Level.NOTE, Level.WARNING):
             context.say(str(finding))
+    context.doing(f"{len(CHECKS)} checks passed")
     if problems := [finding for finding in found if finding.level is Level.PROBLEM]:
         raise HostNotFitError(problems)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from falsework.errors import FalseworkError
 from falsework.files import holder_of
+from falsework.machines import nspawn
 from falsework.site.records import everyone
 from falsework.stages.context import Context
 from falsework.stages.events import Event, Kind, read_events
@@ -22,7 +23,7 @@ MachineView = Callable[[Context], list[dict[str, Any]]]
 
 def machines_in_journal(context: Context) -> list[dict[str, Any]]:
     """Every machine of the site, and whether it has been made."""
-    made = {thing.name for thing in context.journal.standing() if thing.kind == "machine"}
+    made = {thing.name for thing in context.journal.standing() if thing.kind == nspawn.KIND}
     return [
         {"name": machine.name, "address": str(machine.address), "made": machine.name in made}
         for machine in everyone(context.site)

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from falsework.host.cgroup_layout import own_places
 from falsework.lab.folder import Lab
+from falsework.machines.cgroups import base_groups
 
 _LAB_ID = re.compile(r"\bfw-[0-9a-f]{8}\b")
 
@@ -96,7 +96,7 @@ def _mounts() -> frozenset[str]:
 
 def _cgroups() -> frozenset[str]:
     """Every group below our own, in every hierarchy; those beside us are others' business."""
-    return frozenset(folder for place in own_places() for folder, _, _ in os.walk(place.path))
+    return frozenset(folder for group in base_groups() for folder, _, _ in os.walk(group.path))
 
 
 def _links() -> frozenset[str]:

@@ -39,3 +39,30 @@ def test_no_mirror_is_made_of_what_no_other_host_would_take(tmp_path: Path) -> N
         inventory.export(cache, PAYLOAD, tmp_path / "mirror", Progress())
     assert "release lock" in (caught.value.fix or "")
     assert not (tmp_path / "mirror").exists()
+
+
+def test_a_release_is_found_only_if_it_is_whole_and_of_this_falsework(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = Cache(tmp_path, print)
+    digest = cache.add_bytes(b"etcd")
+    for name in ("os", "image-store"):
+        with cache.new_tree(name, "0" * 64):
+            pass
+    trees = {"os_root": str(cache.tree("os", "0" * 64)), "image_store": str(cache.tree("image-store", "0" * 64))}
+    record = {"falsework": "this", "parts": {"etcd": digest}, "images": [], "os": digest, **trees}
+    monkeypatch.setattr("falsework.release.own_image.own_key", lambda: "this")
+    assert inventory.find(cache, PAYLOAD) is None
+    cache.set_record(inventory._key(PAYLOAD), record)
+    found = inventory.find(cache, PAYLOAD)
+    assert found
+    assert found.program("etcd").read_bytes() == b"etcd"
+    assert not found.parts["etcd"].pinned
+    cache.set_record(inventory._key(PAYLOAD), record | {"falsework": "another"})
+    assert inventory.find(cache, PAYLOAD) is None
+    cache.set_record(inventory._key(PAYLOAD), record | {"image_store": str(tmp_path / "trees/other")})
+    assert inventory.find(cache, PAYLOAD) is None
+    cache.set_record(inventory._key(PAYLOAD), record)
+    cache.path_of(digest).write_bytes(b"altered")
+    assert inventory.find(cache, PAYLOAD) is None
+    assert cache.path_of(digest).read_bytes() == b"altered", "looking changes nothing"

@@ -104,6 +104,19 @@ def test_without_root_one_is_told_so(
 
     monkeypatch.setattr("falsework.lab.access.only_one", refused)
     assert main(["up"]) == 1
+    said = capsys.readouterr().err
+    assert f"{lab.lock} is not writable" in said
+    assert "run as root, or set FALSEWORK_STATE" in said
+
+
+def test_a_lab_nobody_else_may_look_into_is_explained(
+    lab: Lab, recorder: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def refused(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("falsework.stages.status.read_events", refused)
+    assert main(["status"]) == 1
     assert "run the same command with sudo" in capsys.readouterr().err
 
 
@@ -203,6 +216,7 @@ def test_destroy_asks_and_in_scripts_wants_to_be_told(
     monkeypatch.setattr(sys, "stdin", Terminal(""))
     assert main(["destroy"]) == 0
     assert "there is no lab of" in capsys.readouterr().out
+    assert list(lab.root.parent.iterdir()) == []
 
 
 def test_destroy_needs_no_site(lab: Lab, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from stage_samples import context_in, host, lab_in
 
-from falsework.host.cgroup_layout import Place, own_places
 from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal
 from falsework.lab.marker import mark
@@ -187,33 +186,3 @@ def test_a_dry_run_looks_but_does_not_try(tmp_path: Path) -> None:
     assert steps[0].startswith("warning: there is 1 processor")
     assert "try an empty control group in every hierarchy" in steps
     assert list(tmp_path.iterdir()) == []
-
-
-def places(folder: Path, mountinfo: str, cgroup: str) -> list[Place]:
-    (folder / "mountinfo").write_text(mountinfo)
-    (folder / "cgroup").write_text(cgroup)
-    return own_places(folder)
-
-
-def test_where_we_stand_with_control_groups_of_both_versions(tmp_path: Path) -> None:
-    mounts = (
-        "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
-        "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
-        "40 31 0:37 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd\n"
-        f"41 31 0:38 / {tmp_path} rw - cgroup2 cgroup2 rw\n"
-    )
-    groups = "3:cpuset:/\n2:cpu,cpuacct:/user/me\n1:name=systemd:/\n0::/\n"
-    assert places(tmp_path, mounts, groups) == [
-        Place(1, ("cpu", "cpuacct"), Path("/sys/fs/cgroup/cpu,cpuacct/user/me")),
-        Place(1, ("name=systemd",), Path("/sys/fs/cgroup/systemd")),
-        Place(2, (), tmp_path),
-    ]
-
-
-def test_where_we_stand_with_version_2_in_a_container(tmp_path: Path) -> None:
-    (tmp_path / "top/mine").mkdir(parents=True)
-    (tmp_path / "top/mine/cgroup.controllers").write_text("cpuset cpu memory pids\n")
-    mounts = f"30 20 0:26 /docker/abc {tmp_path}/top rw - cgroup2 cgroup rw,nsdelegate\n"
-    assert places(tmp_path, mounts, "0::/docker/abc/mine\n") == [
-        Place(2, ("cpuset", "cpu", "memory", "pids"), tmp_path / "top/mine")
-    ]
