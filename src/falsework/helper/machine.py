@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 
 from falsework.assets import ignition
-from falsework.assets.identity import SSH_KEY
 from falsework.assets.ignition import Config, File, Link, Unit
+from falsework.assets.keys_in_folder import SSH_KEY
 from falsework.helper import boot, services
 from falsework.helper.boot import boot_files, config_path
 from falsework.helper.render import pxe
