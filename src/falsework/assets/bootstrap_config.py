@@ -35,6 +35,8 @@ class Contents:
     pull_secret: str | None
     release_image: str
     sandbox_image: str
+    registry_url: str
+    registry_ca: bytes
 
 
 def bootstrap_config(machine: Machine, contents: Contents) -> Config:
@@ -55,7 +57,7 @@ def bootstrap_config(machine: Machine, contents: Contents) -> Config:
 
 def _host(machine: Machine, contents: Contents) -> list[File]:
     files = [
-        *node.runtime_files(contents.sandbox_image),
+        *node.runtime_files(contents.sandbox_image, contents.registry_url, contents.registry_ca),
         *node.kubelet_files(node.standalone_kubelet_config(), contents.client_ca),
         # Its short name: it never becomes a node, and static pods are called after the host (`etcd-bootstrap`).
         *node.machine_files(machine, machine.name, contents.sandbox_image),

@@ -29,12 +29,15 @@ from falsework.assets.pki import (
     new_key,
     public_pem,
 )
+from falsework.release.payload import REGISTRY
 from falsework.site.model import IPAddress, KeyAlgorithm, Machine, Site
 
 LOOPBACK: tuple[IPAddress, ...] = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
 SERVER = frozenset({Use.SERVER})
 CLIENT = frozenset({Use.CLIENT})
 BOTH = frozenset({Use.SERVER, Use.CLIENT})
+REGISTRY_ROW = "registry"
+"""The helper's image registry."""
 ISSUED_AT = "{issued}"
 """In a common name: the time of issue, as etcd's signers carry it."""
 
@@ -129,6 +132,7 @@ def _control_plane(site: Site) -> tuple[Row, ...]:
             "Secret openshift-machine-config-operator/machine-config-server-ca (with key)",
             "ConfigMap kube-system/root-ca",
             "master.ign, worker.ign and machines/*.ign (trusted)",
+            "masters and workers:/etc/containerd/certs.d (trusted)",
             on_bootstrap=OnBootstrap.CERTIFICATE,
         ),
         _signer("admin-kubeconfig-signer", ten_years, client_bundle, on_bootstrap=OnBootstrap.CERTIFICATE),
@@ -207,6 +211,17 @@ def _control_plane(site: Site) -> tuple[Row, ...]:
             BOTH,
             (site.fqdn(site.bootstrap), "localhost"),
             (site.bootstrap.address, *LOOPBACK),
+        ),
+        Row(
+            REGISTRY_ROW,
+            Subject("registry"),
+            ten_years,
+            "root-ca",
+            SERVER,
+            (site.fqdn(site.helper), REGISTRY),
+            (site.helper.address,),
+            on_bootstrap=OnBootstrap.NOTHING,
+            also_in=("helper: registry",),
         ),
     )
 

@@ -95,7 +95,8 @@ def rendered_assets(site: Site, payload: Payload) -> list[Asset]:
 
 def _rendered(role: Role, facts: NodeFacts, pull_secret: str | None) -> Asset:
     def make(given: Given) -> Files:
-        configs = machine_configs.built_in(role, facts, bundle(TO_KUBELET_CA_BUNDLE, given), pull_secret)
+        registry_ca = certificate_in(given.files(_ROOT_CA))
+        configs = machine_configs.built_in(role, facts, bundle(TO_KUBELET_CA_BUNDLE, given), registry_ca, pull_secret)
         for folder in FOLDERS:
             configs += machine_configs.of_role(role, given.folder(folder))
         rendered = machine_configs.render(role, configs)
@@ -109,7 +110,7 @@ def _rendered(role: Role, facts: NodeFacts, pull_secret: str | None) -> Asset:
         _rendered_asset(role),
         make,
         {"node": facts, "pull_secret": pull_secret},
-        signers_of(TO_KUBELET_CA_BUNDLE),
+        (*signers_of(TO_KUBELET_CA_BUNDLE), _ROOT_CA),
         FOLDERS,
     )
 
@@ -148,6 +149,7 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
         "ssh_keys": site.ssh_keys,
         "pull_secret": site.pull_secret,
         "release": payload,
+        "registry_url": node.registry_url(site),
     }
 
     def make(given: Given) -> Files:
@@ -168,6 +170,8 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
             pull_secret=site.pull_secret,
             release_image=payload.release_image,
             sandbox_image=payload.sandbox_image,
+            registry_url=facts["registry_url"],
+            registry_ca=certificate_in(given.files(_ROOT_CA)),
         )
         return {BOOTSTRAP: to_json(bootstrap_config(bootstrap, contents))}
 

@@ -32,7 +32,9 @@ class Rendered:
     """What the Machine Config Server answers with."""
 
 
-def built_in(role: Role, facts: NodeFacts, client_ca: bytes, pull_secret: str | None) -> list[Object]:
+def built_in(
+    role: Role, facts: NodeFacts, client_ca: bytes, registry_ca: bytes, pull_secret: str | None
+) -> list[Object]:
     base = [
         node.api_server_url(facts.api_int_host),
         File("/etc/sysctl.d/90-forwarding.conf", b"net.ipv4.ip_forward = 1\n"),
@@ -41,12 +43,13 @@ def built_in(role: Role, facts: NodeFacts, client_ca: bytes, pull_secret: str | 
     if pull_secret:
         base.append(File("/var/lib/kubelet/config.json", pull_secret.encode(), 0o600))
     kubelet_files = node.kubelet_files(node.node_kubelet_config(role, facts.dns_address), client_ca)
+    runtime_files = node.runtime_files(facts.sandbox_image, facts.registry_url, registry_ca)
     return [
         machine_config(f"00-{role}", role, config(files=base, units=node.kube_proxy_units())),
         machine_config(
             f"01-{role}-container-runtime",
             role,
-            config(files=node.runtime_files(facts.sandbox_image), units=[node.containerd_unit()]),
+            config(files=runtime_files, units=[node.containerd_unit()]),
         ),
         machine_config(
             f"01-{role}-kubelet", role, config(files=kubelet_files, units=[node.kubelet_unit(standalone=False)])

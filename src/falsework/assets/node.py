@@ -12,6 +12,8 @@ from typing import Any
 
 from falsework.assets.ignition import File, Unit
 from falsework.assets.serialize import to_toml, to_unit, to_yaml
+from falsework.release.payload import REGISTRY
+from falsework.site import ports
 from falsework.site.model import IPAddress, Machine, Provider, Role, Site
 
 CONTAINERD_SOCKET = "unix:///run/containerd/containerd.sock"
@@ -26,6 +28,7 @@ _CONTAINERD_SHARED_CONF = "/etc/containerd/shared-kernel.toml"
 _OPEN_CGROUPS = (
     "/bin/sh -ec 'for place in /sys/fs/cgroup/*/; do test -w $place || mount -o remount,bind,rw $place; done'"
 )
+_REGISTRIES = "/etc/containerd/certs.d"
 _NODE_KUBECONFIG = "/var/lib/kubelet/kubeconfig"
 _NODE_CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
@@ -38,22 +41,39 @@ class NodeFacts:
     dns_address: IPAddress
     cluster_cidrs: tuple[str, ...]
     sandbox_image: str
+    registry_url: str
 
     @classmethod
     def of(cls, site: Site, sandbox_image: str) -> NodeFacts:
         networking = site.networking
         cidrs = tuple(str(network.cidr) for network in networking.cluster_networks)
-        return cls(site.api_int_host, networking.dns_service_address, cidrs, sandbox_image)
+        return cls(site.api_int_host, networking.dns_service_address, cidrs, sandbox_image, registry_url(site))
+
+
+def registry_url(site: Site) -> str:
+    """Where the release's images can be pulled from: their names' own host does not exist."""
+    return f"https://{site.fqdn(site.helper)}:{ports.REGISTRY}"
 
 
 # Container runtime
 
 
-def runtime_files(sandbox_image: str) -> list[File]:
+def runtime_files(sandbox_image: str, registry: str, registry_ca: bytes) -> list[File]:
+    """`registry` is the URL that stands for the host in the names of the release's images."""
     crictl = {"runtime-endpoint": CONTAINERD_SOCKET, "image-endpoint": CONTAINERD_SOCKET}
     return [
         File(_CONTAINERD_CONF, containerd_config(sandbox_image, shared_kernel=False)),
         File("/etc/crictl.yaml", to_yaml(crictl)),
+        *_registry_files(registry, registry_ca),
+    ]
+
+
+def _registry_files(url: str, authority: bytes) -> list[File]:
+    folder = f"{_REGISTRIES}/{REGISTRY}"
+    there = {"capabilities": ["pull", "resolve"], "ca": f"{folder}/ca.crt"}
+    return [
+        File(f"{folder}/hosts.toml", to_toml({"server": url, "host": {url: there}})),
+        File(f"{folder}/ca.crt", authority),
     ]
 
 
@@ -64,7 +84,10 @@ def containerd_config(sandbox_image: str, *, shared_kernel: bool) -> bytes:
         {
             "version": 3,
             "plugins": {
-                "io.containerd.cri.v1.images": {"pinned_images": {"sandbox": sandbox_image}},
+                "io.containerd.cri.v1.images": {
+                    "pinned_images": {"sandbox": sandbox_image},
+                    "registry": {"config_path": _REGISTRIES},
+                },
                 "io.containerd.cri.v1.runtime": {
                     "restrict_oom_score_adj": shared_kernel,
                     "containerd": {"default_runtime_name": "runc", "runtimes": {"runc": runc}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -72,7 +73,7 @@ def documents_in(path: str, content: bytes) -> tuple[dict[str, Any], ...]:
     return tuple(found)
 
 
-def to_unit(**sections: dict[str, str | list[str]]) -> str:
+def to_unit(**sections: Mapping[str, str | list[str]]) -> str:
     """A systemd unit; a list gives a key several times."""
     blocks = []
     for name, settings in sections.items():

@@ -14,6 +14,9 @@ HTTPS = 443
 BOOT_HTTP = 8080
 BALANCER_STATISTICS = 9000
 REGISTRY = 5000
+PORT_MAPPER = 111
+NFS = 2049
+MOUNTD = 20048
 
 
 class Clients(StrEnum):
@@ -54,7 +57,7 @@ _HELPER = (
     Port("69", "udp", "TFTP: boot loader, kernel, initramfs"),
 )
 _HELPER_INGRESS = Port(f"{HTTP}, {HTTPS}", "tcp", "load balancer: applications", Clients.ANYONE)
-_HELPER_NFS = Port("111, 2049, 20048", "tcp", "NFS: port mapper, files, list of exports", Clients.SHARES)
+_HELPER_NFS = Port(f"{PORT_MAPPER}, {NFS}, {MOUNTD}", "tcp", "NFS: port mapper, files, list of exports", Clients.SHARES)
 _HELPER_REGISTRY = Port(str(REGISTRY), "tcp", "image registry")
 _HELPER_API = Port(str(API), "tcp", "load balancer: Kubernetes API", Clients.ANYONE)
 _HELPER_BOOT = Port(str(BOOT_HTTP), "tcp", "HTTP: root image, Ignition configs")

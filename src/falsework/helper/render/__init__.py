@@ -10,7 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
-from falsework.helper.render import bind, dhcpd, dnsmasq, exports, firewalld, haproxy, kea, libvirt_net, nftables, pxe
+from falsework.helper.render import (
+    bind,
+    dhcpd,
+    dnsmasq,
+    exports,
+    firewalld,
+    ganesha,
+    haproxy,
+    kea,
+    libvirt_net,
+    nftables,
+    pxe,
+)
 from falsework.site.model import Site
 
 Files = dict[str, str]
@@ -39,6 +51,7 @@ FORMATS = {
     "haproxy": Format("HAProxy: API, Machine Config Server, applications", _file(haproxy.PATH, haproxy.render)),
     "pxe": Format("what boot loaders ask for: pxelinux and iPXE", lambda site, _: pxe.render(site)),
     "exports": Format("NFS: /etc/exports", _file(exports.PATH, exports.render)),
+    "ganesha": Format("NFS: NFS-Ganesha, a server outside the kernel", _file(ganesha.PATH, ganesha.render)),
     "firewalld": Format("firewalld: a zone for the helper", _file(firewalld.PATH, firewalld.render)),
     "nftables": Format("nftables: the helper's rules", _file(nftables.PATH, nftables.render)),
     "libvirt-net": Format("libvirt: the lab's network", _file(libvirt_net.PATH, libvirt_net.render)),

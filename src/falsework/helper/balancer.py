@@ -1,0 +1,130 @@
+"""The door to a running HAProxy: its runtime socket. Every call is one connection, answered at once or given up."""
+
+from __future__ import annotations
+
+import csv
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from falsework.errors import FalseworkError, UsageError
+
+PATIENCE = 5.0
+_SERVERS = "show stat -1 4 -1"
+"""Of all backends, the servers alone."""
+
+
+class Status(StrEnum):
+    UP = "UP"
+    DOWN = "DOWN"
+    DRAIN = "DRAIN"
+    """No new connections; those there are may end by themselves."""
+    MAINT = "MAINT"
+    """None at all, and no checks."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A machine's place in one backend."""
+
+    backend: str
+    name: str
+    address: str
+    status: Status
+    backup: bool
+    check: str
+    """What the last check said, in HAProxy's words; empty before the first."""
+    sessions: int
+
+
+class Balancer:
+    def __init__(self, runtime_socket: Path, patience: float = PATIENCE) -> None:
+        self._socket = runtime_socket
+        self._patience = patience
+
+    def state(self) -> list[Server]:
+        lines = self._ask(_SERVERS).removeprefix("# ").splitlines()
+        try:
+            return [_server(row) for row in csv.DictReader(line for line in lines if line)]
+        except (KeyError, ValueError):
+            raise self._broken("it does not answer as HAProxy does") from None
+
+    def drain(self, machine: str) -> list[Server]:
+        return self._set(machine, "drain")
+
+    def ready(self, machine: str) -> list[Server]:
+        return self._set(machine, "ready")
+
+    def maint(self, machine: str) -> list[Server]:
+        return self._set(machine, "maint")
+
+    def _set(self, machine: str, state: str) -> list[Server]:
+        """In all backends the machine is in, with one request; what they are then."""
+        servers = self.state()
+        places = [server for server in servers if server.name == machine]
+        if not places:
+            known = sorted({server.name for server in servers})
+            raise UsageError(
+                f"the load balancer has no server {machine}",
+                cause=f"it has {', '.join(known) or 'none'}",
+                fix="name one of these",
+            )
+        commands = [f"set server {server.backend}/{server.name} state {state}" for server in places]
+        answer = self._ask(";".join(commands)).strip()
+        if answer:
+            raise FalseworkError(f"the load balancer did not make {machine} {state}", cause=answer.splitlines()[0])
+        return [server for server in self.state() if server.name == machine]
+
+    def _ask(self, command: str) -> str:
+        deadline = time.monotonic() + self._patience
+        received = bytearray()
+        try:
+            with socket.socket(socket.AF_UNIX) as runtime:
+                runtime.settimeout(self._patience)
+                runtime.connect(str(self._socket))
+                runtime.sendall(f"{command}\n".encode())
+                while chunk := runtime.recv(65536):
+                    received += chunk
+                    # Not per chunk: a server that drips would hold us for ever.
+                    runtime.settimeout(max(0.001, deadline - time.monotonic()))
+        except TimeoutError:
+            raise self._broken(f"it said nothing for {self._patience:.0f} s") from None
+        except OSError as error:
+            raise self._broken(error.strerror or str(error)) from None
+        return received.decode(errors="replace")
+
+    def _broken(self, cause: str) -> FalseworkError:
+        return FalseworkError(
+            "the load balancer does not answer",
+            cause=f"{self._socket}: {cause}",
+            fix="see whether it runs: `falsework exec HELPER -- systemctl status haproxy`",
+        )
+
+
+def as_table(servers: Sequence[Server]) -> str:
+    lines = [f"{'BACKEND':<24} {'SERVER':<16} {'ADDRESS':<22} {'STATUS':<7} {'SESSIONS':>8}  LAST CHECK"]
+    for server in servers:
+        backup = " (backup)" if server.backup else ""
+        lines.append(
+            f"{server.backend:<24} {server.name:<16} {server.address:<22} {server.status:<7} {server.sessions:>8}  "
+            f"{server.check}{backup}"
+        )
+    return "\n".join(lines)
+
+
+def _server(row: dict[str, str]) -> Server:
+    # `UP 1/2` is on its way down, `MAINT (via …)` follows another one.
+    word = row["status"].split(" ")[0]
+    check = " ".join(filter(None, (row["check_status"].removeprefix("* "), row["last_chk"])))
+    return Server(
+        backend=row["pxname"],
+        name=row["svname"],
+        address=row["addr"],
+        status=Status.UP if word == "no" else Status(word),
+        backup=row["bck"] == "1",
+        check=check,
+        sessions=int(row["scur"]),
+    )
