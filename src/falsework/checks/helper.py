@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from falsework.assets.certificates import REGISTRY_AUTHORITY
 from falsework.checks.answers import Asker
 from falsework.errors import FalseworkError
 from falsework.helper.boot_server_files import UNIT as BOOT_SERVER
@@ -48,7 +47,7 @@ def checks_of(site: Site, assets: Path, asker: Asker, execute: Execute) -> Itera
         statistics = partial(asker.status, address, ports.BALANCER_STATISTICS, "/healthz")
         yield Check("balancer", "haproxy", "balances load", lambda: _answered(statistics(), 200))
     if has_registry(site):
-        authority = assets / REGISTRY_AUTHORITY
+        authority = assets / "tls" / "root-ca.crt"
         registry = partial(asker.status, address, ports.REGISTRY, "/v2/", authority, site.fqdn(site.helper))
         yield Check("registry", "registry", "serves images", lambda: _answered(registry(), 200))
     if site.nfs_shares:

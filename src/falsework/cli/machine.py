@@ -10,7 +10,7 @@ from pathlib import Path
 
 from falsework.cli.site_folder import add_folder_option, site_in
 from falsework.errors import UsageError
-from falsework.lab.access import as_root, changing
+from falsework.lab.access import changing, looking_into
 from falsework.lab.folder import Lab
 from falsework.machines.nspawn import Nspawn
 from falsework.machines.providers import machine_named, provider_of
@@ -51,7 +51,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     folder: Path = options.dir
     lab, site = Lab.of(folder), site_in(folder)
-    with as_root(lab):
+    with looking_into(lab):
         provider = provider_of(lab)
         match options.action:
             case "list":

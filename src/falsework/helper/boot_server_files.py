@@ -7,7 +7,6 @@ import json
 from falsework import machine_code
 from falsework.assets.ignition import Unit
 from falsework.assets.serialize import to_unit
-from falsework.helper import bootserver
 from falsework.helper.boot import config_path
 from falsework.site.model import Site
 from falsework.site.ports import BOOT_HTTP
@@ -32,8 +31,6 @@ def inventory(site: Site) -> bytes:
 
 
 def boot_server_unit() -> Unit:
-    """The configs are closed to everyone else in the helper by their folder, whatever the modes of the files in it."""
-    folder = f"/usr/bin/install -d -m 0750 -o root -g {USER} {bootserver.CONFIG_FOLDER}"
     contents = to_unit(
         Unit={
             "Description": "Falsework: boot files and Ignition configs over HTTP",
@@ -42,7 +39,6 @@ def boot_server_unit() -> Unit:
         },
         Service={
             "Type": "notify",
-            "ExecStartPre": f"+{folder}",
             "ExecStart": " ".join((*machine_code.command("boot-server"), f"--port={BOOT_HTTP}")),
             "User": USER,
             "Group": USER,

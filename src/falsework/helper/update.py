@@ -46,9 +46,14 @@ class Changes:
         return bool(self.stop or self.remove or self.write or self.commands)
 
 
+def pending_changes(wanted: HelperFiles, provider: Provider, name: str) -> Changes:
+    """What `bring_up_to_date` would do now."""
+    return changes_to(wanted, _present(wanted, provider, name), _pending(provider, name))
+
+
 def bring_up_to_date(wanted: HelperFiles, provider: Provider, name: str) -> Changes:
     """Change what differs; return what that was. After a kill in between, the next call finishes it."""
-    changes = changes_to(wanted, _present(wanted, provider, name), _pending(provider, name))
+    changes = pending_changes(wanted, provider, name)
     if not changes:
         return changes
     provider.write_file(name, _PENDING, "".join(f"{' '.join(words)}\n" for words in changes.commands).encode())

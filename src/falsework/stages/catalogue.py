@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from falsework.stages import assets, network, preflight, release
+from falsework.stages import assets, helper, network, preflight, release
 from falsework.stages.model import Stage
 
 STAGES: tuple[Stage, ...] = (
@@ -10,4 +10,5 @@ STAGES: tuple[Stage, ...] = (
     release.STAGE,
     assets.STAGE,
     network.STAGE,
+    helper.STAGE,
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from falsework.helper import expectations
 from falsework.machines.nspawn import CONTAINERD, Nspawn
 from falsework.machines.provider import Power, Spec
-from falsework.site.model import Machine
+from falsework.site.model import Helper, Machine
 from falsework.stages.conditions import Condition, Seen
 from falsework.stages.context import Context
 
@@ -59,7 +59,7 @@ def _change(context: Context, change: Callable[[expectations.Expected], expectat
         machines.write_file(helper, expectations.PATH, expectations.written(wanted))
 
 
-def booted(context: Context, machine: Machine) -> Condition:
+def booted(context: Context, machine: Machine | Helper) -> Condition:
     machines, name = provider(context), machine.name
 
     def probe() -> Seen:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from falsework.machines import host_settings
 from falsework.machines.network import Network
+from falsework.machines.view import install_programs
 from falsework.site.problems import counted
 from falsework.stages.context import Context
 from falsework.stages.model import Stage
 
 
 def _network(context: Context) -> Network:
-    return Network(context.site, context.lab, context.journal)
+    return Network(context.site, context.lab, context.journal, context.say)
 
 
 def _done(context: Context) -> bool:
@@ -28,6 +29,7 @@ def _run(context: Context) -> None:
     host_settings.note(context.lab, context.release.os_root)
     network = _network(context)
     made = network.build()
+    install_programs(context.lab, context.release)
     for name in network.surplus():
         context.say(f"{name} has a network here, but the site has no such machine any more")
     context.doing(f"{counted(len(made), 'thing')} made")
