@@ -61,6 +61,7 @@ def _host(machine: Machine, contents: Contents) -> list[File]:
         *node.kubelet_files(node.standalone_kubelet_config(), contents.client_ca),
         # Its short name: it never becomes a node, and static pods are called after the host (`etcd-bootstrap`).
         *node.machine_files(machine, machine.name, contents.sandbox_image),
+        node.SUDO,
         # Where a person who follows a guide looks for it, readable for the user they logged in as.
         File("/etc/kubernetes/kubeconfigs/localhost.kubeconfig", contents.loopback, 0o640, group="core"),
         File("/etc/falsework/release.env", f"RELEASE_IMAGE={contents.release_image}\n".encode()),
@@ -138,6 +139,7 @@ def _listed(manifests: Files) -> list[dict[str, Any]]:
 
 def _units() -> list[Unit]:
     return [
+        node.SSH,
         node.containerd_unit(),
         node.kubelet_unit(standalone=True),
         _release_image(),

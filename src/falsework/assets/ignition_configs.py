@@ -166,7 +166,7 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
             pools={str(role): _object_in(files, "-pool.yaml") for role, files in rendered.items()},
             inventory=inventory,
             client_ca=bundle(TO_KUBELET_CA_BUNDLE, given),
-            ssh_keys=(*site.ssh_keys, given.files(SSH_KEY)[f"{SSH_KEY}.pub"].decode().strip()),
+            ssh_keys=(*site.ssh_keys, _public_key(given)),
             pull_secret=site.pull_secret,
             release_image=payload.release_image,
             sandbox_image=payload.sandbox_image,
@@ -218,9 +218,17 @@ def _machine(site: Site, machine: Machine, sandbox_image: str) -> tuple[Asset, A
         "sandbox_image": sandbox_image,
     }
 
-    def own(given: Given) -> list[File]:
+    def own(given: Given) -> Config:
         joining = _kubeconfig(given, cluster, host, SERVER_CA_BUNDLE, "kubelet", credential)
-        return [File(node.JOIN_KUBECONFIG, joining, 0o600), *node.machine_files(machine, fqdn, sandbox_image)]
+        return ignition.config(
+            files=[
+                File(node.JOIN_KUBECONFIG, joining, 0o600),
+                node.SUDO,
+                *node.machine_files(machine, fqdn, sandbox_image),
+            ],
+            units=[node.SSH],
+            ssh_keys={"core": (_public_key(given),)},
+        )
 
     def pointing(given: Given) -> Files:
         start = pointer(machine.role, host, certificate_in(given.files(_ROOT_CA)))
@@ -230,15 +238,20 @@ def _machine(site: Site, machine: Machine, sandbox_image: str) -> tuple[Asset, A
         served = given.parsed(_rendered_asset(machine.role), _served_in)
         return {complete_asset(machine): _with(served, own(given))}
 
-    needs = (credential, *signers_of(SERVER_CA_BUNDLE))
+    needs = (credential, SSH_KEY, *signers_of(SERVER_CA_BUNDLE))
     return (
         Asset(machine_asset(machine), pointing, facts, (*needs, _ROOT_CA)),
         Asset(complete_asset(machine), complete, facts, (*needs, _rendered_asset(machine.role))),
     )
 
 
-def _with(config: Config, files: list[File]) -> bytes:
-    return to_json(ignition.merge(config, ignition.config(files=files)))
+def _with(config: Config, own: Config) -> bytes:
+    return to_json(ignition.merge(config, own))
+
+
+def _public_key(given: Given) -> str:
+    """Of the key that lets Falsework itself in."""
+    return given.files(SSH_KEY)[f"{SSH_KEY}.pub"].decode().strip()
 
 
 def inventory_of(document: bytes) -> dict[str, Role]:

@@ -33,6 +33,11 @@ _NODE_KUBECONFIG = "/var/lib/kubelet/kubeconfig"
 _NODE_CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
 
+SSH = Unit("ssh.service", enabled=True)
+SUDO = File("/etc/sudoers.d/core", b"core ALL=(ALL) NOPASSWD: ALL\n", 0o440)
+"""The user that people log in as may do everything, as on OpenShift's machines."""
+
+
 @dataclass(frozen=True)
 class NodeFacts:
     """Everything of the site and the release that the machines' own services are set up with."""

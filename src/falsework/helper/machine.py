@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from falsework.assets import ignition
+from falsework.assets import ignition, node
 from falsework.assets.ignition import Config, File, Link, Unit
 from falsework.assets.keys_in_folder import SSH_KEY
 from falsework.helper import boot, services
@@ -94,7 +94,7 @@ def _host_files(site: Site) -> list[File]:
     return [
         File("/etc/hostname", f"{site.fqdn(site.helper)}\n".encode()),
         File("/etc/resolv.conf", f"search {site.domain}\nnameserver 127.0.0.1\n".encode()),
-        File("/etc/sudoers.d/core", b"core ALL=(ALL) NOPASSWD: ALL\n", 0o440),
+        node.SUDO,
         File("/etc/tmpfiles.d/falsework.conf", _closed_folders(site).encode()),
     ]
 

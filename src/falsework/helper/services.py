@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from falsework.assets import node
 from falsework.assets.certificates import REGISTRY_ROW
 from falsework.assets.ignition import File, Unit
 from falsework.assets.serialize import to_unit, to_yaml
@@ -42,7 +43,7 @@ class Service:
 def of(site: Site, assets: Mapping[str, bytes]) -> Iterator[Service]:
     """Without the boot server, whose code is not here."""
     yield _firewall(site)
-    yield Service(Unit("ssh.service", enabled=True))
+    yield Service(node.SSH)
     yield _names_and_leases(site)
     if site.helper.address in (site.api_vip, site.ingress_vip):
         yield _balancer(site)
