@@ -12,6 +12,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -51,6 +52,7 @@ class Snapshot:
     processes: frozenset[str]
     sysctls: frozenset[str]
     state: frozenset[str]
+    temporary: frozenset[str]
 
 
 def snapshot(lab: Lab, marks: Iterable[str] = ()) -> Snapshot:
@@ -70,6 +72,7 @@ def snapshot(lab: Lab, marks: Iterable[str] = ()) -> Snapshot:
         processes=ours(_processes((lab.id, *marks))),
         sysctls=_sysctls(),
         state=ours(_files_below(lab.root.parent)),
+        temporary=frozenset(map(str, Path(tempfile.gettempdir()).glob("falsework-*"))),
     )
 
 
