@@ -12,7 +12,6 @@ import json
 import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -55,8 +54,9 @@ class Snapshot:
     temporary: frozenset[str]
 
 
-def snapshot(lab: Lab, marks: Iterable[str] = ()) -> Snapshot:
-    """`marks`: words in the command lines of processes that count, besides the lab's id.
+def snapshot(lab: Lab, marks: Iterable[str] = (), temporary: Path | None = None) -> Snapshot:
+    """What counts: of processes, those with the lab's id or one of the `marks` in their command line; of temporary files,
+    those in `temporary`, the TMPDIR of the lab's programs alone. In the common one no name tells whose it is.
 
     What bears the name of another lab is left out: somebody else may be at work on the same host.
     """
@@ -72,7 +72,7 @@ def snapshot(lab: Lab, marks: Iterable[str] = ()) -> Snapshot:
         processes=ours(_processes((lab.id, *marks))),
         sysctls=_sysctls(),
         state=ours(_files_below(lab.root.parent)),
-        temporary=frozenset(map(str, Path(tempfile.gettempdir()).glob("falsework-*"))),
+        temporary=_files_below(temporary) if temporary else frozenset(),
     )
 
 
