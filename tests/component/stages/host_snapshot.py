@@ -51,10 +51,12 @@ class Snapshot:
     processes: frozenset[str]
     sysctls: frozenset[str]
     state: frozenset[str]
+    temporary: frozenset[str]
 
 
-def snapshot(lab: Lab, marks: Iterable[str] = ()) -> Snapshot:
-    """`marks`: words in the command lines of processes that count, besides the lab's id.
+def snapshot(lab: Lab, marks: Iterable[str] = (), temporary: Path | None = None) -> Snapshot:
+    """What counts: of processes, those with the lab's id or one of the `marks` in their command line; of temporary files,
+    those in `temporary`, the TMPDIR of the lab's programs alone. In the common one no name tells whose it is.
 
     What bears the name of another lab is left out: somebody else may be at work on the same host.
     """
@@ -70,6 +72,7 @@ def snapshot(lab: Lab, marks: Iterable[str] = ()) -> Snapshot:
         processes=ours(_processes((lab.id, *marks))),
         sysctls=_sysctls(),
         state=ours(_files_below(lab.root.parent)),
+        temporary=_files_below(temporary) if temporary else frozenset(),
     )
 
 

@@ -40,13 +40,16 @@ RUNS = 10
 def lab(beside_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     """With its state on the cache's file system, as preflight wants it."""
     monkeypatch.setenv("FALSEWORK_STATE", str(beside_cache / "state"))
+    # Of its own, so that whatever is left in it was left by this lab.
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     lab = Lab.of(tmp_path / "site")
     yield lab
     destroy(lab, print)
 
 
 def look(lab: Lab) -> Snapshot:
-    return snapshot(lab, ("overlay-trial",))
+    return snapshot(lab, ("overlay-trial",), lab.site_folder.with_name("temporary"))
 
 
 def context_of(lab: Lab) -> Context:
