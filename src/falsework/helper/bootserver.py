@@ -7,7 +7,6 @@ one line of JSON on stdout, which is the journal: who, what, with which result, 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import resource
@@ -226,7 +225,7 @@ class BootServer:
             asked = shown(connection.received.partition(b"\r\n")[0].decode("latin-1"))
             answer = sentence(asked, HTTPStatus.REQUEST_TIMEOUT, "This took too long.", because)
             connection.answer = answer
-            self._await(connection, selectors.EVENT_WRITE, _PARTING)
+            self._await(connection, selectors.EVENT_WRITE, _TAKING)
 
     def _give_up(self, connection: Connection, because: str) -> None:
         if connection.answer is not None:
@@ -296,6 +295,4 @@ def main(words: Sequence[str]) -> int:
         notify("READY=1")
         BootServer(settings, listener, connections).serve(wakeup)
         signal.set_wakeup_fd(-1)
-    with contextlib.suppress(OSError):
-        notify("STOPPING=1")
     return 0
