@@ -1,41 +1,28 @@
 """The HTTP server machines boot from. It runs in the helper: the standard library alone, and little of that.
 
-One thread and one loop: a client that is slow, or silent, costs a few kilobytes and nobody else's time. What it knows
-are files, looked at again for every config asked for; whatever cannot be read is taken for a no. Every answer is one
-line of JSON on stdout, which is the journal: who, what, with which result, and never the content.
+One thread and one loop: a client that is slow, or silent, costs a few kilobytes and nobody else's time. Every answer is
+one line of JSON on stdout, which is the journal: who, what, with which result, and never the content.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import resource
 import selectors
 import signal
 import socket
-import stat
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
-from typing import Generic, TypeVar
 
-from falsework.helper import boot_rules, expectations
-from falsework.helper.boot_rules import Allowed, Folder, Inventory, Refused
-from falsework.helper.http_messages import (
-    HEAD_END,
-    HEAD_LIMIT,
-    Request,
-    RequestError,
-    parse_head,
-    response_head,
-    too_long,
-    wanted_range,
-)
+from falsework.helper import expectations
+from falsework.helper.boot_answers import Answer, Answers, sentence, shown
+from falsework.helper.http_messages import HEAD_END, HEAD_LIMIT, RequestError, parse_head, too_long
 from falsework.sd_notify import notify
 
 INVENTORY = "/etc/falsework/boot-server.json"
@@ -57,10 +44,6 @@ _STILL = 2.0
 """When the house is full, whoever has been still for this long makes room."""
 _STOPPING = 5.0
 """Seconds that answers under way have when the server is told to stop."""
-_SHOWN = 200
-"""Characters of a request that are written down."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,46 +54,6 @@ class Settings:
     configs: Path
     address: str
     port: int
-
-
-class Watched(Generic[T]):
-    """A file that is read again when it has changed."""
-
-    def __init__(self, path: Path, parse: Callable[[bytes], T], nothing: T) -> None:
-        self._path, self._parse, self._nothing = path, parse, nothing
-        self._seen: object = None
-        self._value = nothing
-        self.problem = ""
-        """Why it says nothing; empty if it does."""
-
-    def value(self) -> T:
-        try:
-            status = self._path.stat()
-            seen = (status.st_mtime_ns, status.st_size, status.st_ino)
-            if seen != self._seen:
-                self._value, self.problem = self._parse(self._path.read_bytes()), ""
-                self._seen = seen
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            self._value, self._seen = self._nothing, None
-            self.problem = f"{self._path} cannot be read: {reason}"
-        return self._value
-
-
-@dataclass
-class Answer:
-    """What is being sent, and what the ledger will say of it."""
-
-    asked: str
-    status: HTTPStatus
-    head: bytes
-    keep_alive: bool
-    because: str = ""
-    file: int | None = None
-    offset: int = 0
-    end: int = 0
-    sent: int = 0
-    """Bytes of the file that were taken."""
 
 
 @dataclass(eq=False)
@@ -127,9 +70,7 @@ class Connection:
 
 class BootServer:
     def __init__(self, settings: Settings, listener: socket.socket, connections: int = _CONNECTIONS) -> None:
-        self._folders = {Folder.PUBLIC: settings.public, Folder.CONFIGS: settings.configs}
-        self._inventory: Watched[Inventory] = Watched(settings.inventory, boot_rules.parse_inventory, {})
-        self._expected: Watched[expectations.Expected] = Watched(settings.expected, expectations.parse, {})
+        self._answers = Answers(settings.inventory, settings.expected, settings.public, settings.configs)
         self._listener = listener
         self._most = connections
         self._connections: set[Connection] = set()
@@ -231,68 +172,14 @@ class BootServer:
             if not end:
                 return False
             connection.received = rest
-            answer = self._answer(parse_head(bytes(head)), connection.client)
+            answer = self._answers.answer(parse_head(bytes(head)), connection.client)
         except RequestError as error:
-            asked = _shown(head.partition(b"\r\n")[0].decode("latin-1"))
-            answer = _sentence(asked, error.status, "This is not a request for a boot file.", error.because)
+            asked = shown(head.partition(b"\r\n")[0].decode("latin-1"))
+            answer = sentence(asked, error.status, "This is not a request for a boot file.", error.because)
         connection.answer = answer
         self._await(connection, selectors.EVENT_WRITE, _TAKING)
         self._send(connection, answer)
         return True
-
-    def _answer(self, request: Request, client: str) -> Answer:
-        asked = _shown(f"{request.method} {request.target}")
-        # The inventory first: an objection may be about it.
-        inventory = self._inventory.value()
-        decision = boot_rules.decide(request.target, client, inventory, self._objection(inventory, client))
-        if isinstance(decision, Refused):
-            because = decision.because
-            if decision.status is HTTPStatus.FORBIDDEN and self._inventory.problem:
-                because = self._inventory.problem
-            return _sentence(asked, decision.status, decision.sentence, because, request)
-        return self._file(asked, request, decision)
-
-    def _objection(self, inventory: Inventory, client: str) -> str:
-        machine = inventory.get(client)
-        expected = self._expected.value()
-        if self._expected.problem:
-            return self._expected.problem
-        if machine is None or not expectations.is_expected(expected, machine.name, time.time()):
-            return "it is not expected to boot now"
-        return ""
-
-    def _file(self, asked: str, request: Request, allowed: Allowed) -> Answer:
-        try:
-            file = open_below(self._folders[allowed.folder], allowed.path)
-        except OSError as error:
-            because = str(error.strerror).lower()
-            if allowed.folder is Folder.CONFIGS:
-                # The machine is to boot and its config is not there yet: Ignition asks again after this.
-                status = HTTPStatus.SERVICE_UNAVAILABLE
-                return _sentence(asked, status, "The config is not there yet.", because, request)
-            return _sentence(asked, HTTPStatus.NOT_FOUND, boot_rules.NOT_THERE, because, request)
-        size = os.fstat(file).st_size
-        try:
-            part = wanted_range(request, size)
-        except ValueError as error:
-            os.close(file)
-            status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-            more = {"Content-Range": f"bytes */{size}"}
-            return _sentence(asked, status, "The file ends before that.", str(error), request, more)
-        start, end = part or (0, size)
-        headers = {
-            "Content-Type": "application/octet-stream",
-            "Content-Length": str(end - start),
-            "Accept-Ranges": "bytes",
-            "Cache-Control": "no-store",
-        }
-        if part:
-            headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
-        status = HTTPStatus.PARTIAL_CONTENT if part else HTTPStatus.OK
-        if request.method == "HEAD":
-            end = start
-        head = response_head(status, headers, request.keep_alive)
-        return Answer(asked, status, head, request.keep_alive, file=file, offset=start, end=end)
 
     def _send(self, connection: Connection, answer: Answer) -> None:
         while answer.head:
@@ -335,10 +222,10 @@ class BootServer:
             self._close(connection)
         else:
             because = f"the request was not complete after {_ASKING:.0f} s"
-            asked = _shown(connection.received.partition(b"\r\n")[0].decode("latin-1"))
-            answer = _sentence(asked, HTTPStatus.REQUEST_TIMEOUT, "This took too long.", because)
+            asked = shown(connection.received.partition(b"\r\n")[0].decode("latin-1"))
+            answer = sentence(asked, HTTPStatus.REQUEST_TIMEOUT, "This took too long.", because)
             connection.answer = answer
-            self._await(connection, selectors.EVENT_WRITE, _PARTING)
+            self._await(connection, selectors.EVENT_WRITE, _TAKING)
 
     def _give_up(self, connection: Connection, because: str) -> None:
         if connection.answer is not None:
@@ -355,12 +242,12 @@ class BootServer:
         if answer.file is not None:
             os.close(answer.file)
             answer.file = None
-        machine = self._inventory.value().get(connection.client)
+        machine = self._answers.machine_at(connection.client)
         line = {
             "time": round(time.time(), 3),
             "service": "http",
             "client": connection.client,
-            "machine": machine.name if machine else None,
+            "machine": machine,
             "asked": answer.asked,
             "status": answer.status.value,
             "bytes": answer.sent,
@@ -369,48 +256,6 @@ class BootServer:
             line["because"] = answer.because
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
-
-
-def open_below(folder: Path, names: Sequence[str]) -> int:
-    """A plain file below the folder, opened step by step: a link on the way, or at its end, is not followed."""
-    place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for name in names[:-1]:
-            below = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
-            os.close(place)
-            place = below
-        # Not to wait for whoever might write to a pipe of that name.
-        file = os.open(names[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
-    finally:
-        os.close(place)
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise FileNotFoundError(0, "not a plain file")
-    return file
-
-
-def _sentence(
-    asked: str,
-    status: HTTPStatus,
-    sentence: str,
-    because: str,
-    request: Request | None = None,
-    more: dict[str, str] | None = None,
-) -> Answer:
-    """An answer that is no file. After a request that was none we cannot tell where the next begins."""
-    body = sentence.encode() + b"\n"
-    keep_alive = request is not None and request.keep_alive
-    headers = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), **(more or {})}
-    if status is HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = "GET, HEAD"
-    head = response_head(status, headers, keep_alive)
-    if request is None or request.method != "HEAD":
-        head += body
-    return Answer(asked, status, head, keep_alive, because)
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def _room_for_descriptors() -> int:
@@ -450,6 +295,4 @@ def main(words: Sequence[str]) -> int:
         notify("READY=1")
         BootServer(settings, listener, connections).serve(wakeup)
         signal.set_wakeup_fd(-1)
-    with contextlib.suppress(OSError):
-        notify("STOPPING=1")
     return 0

@@ -30,6 +30,13 @@ def _server() -> list[str]:
         "NFSv4 {",
         "    RecoveryBackend = fs;",
         "}",
+        "LOG {",
+        "    COMPONENTS {",
+        "        # With these it says whom it refuses what.",
+        "        NFSPROTO = INFO;",
+        "        NFS_V4 = INFO;",
+        "    }",
+        "}",
         "",
     ]
 
