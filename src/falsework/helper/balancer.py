@@ -16,6 +16,9 @@ PATIENCE = 5.0
 _SERVERS = "show stat -1 4 -1"
 """Of all backends, the servers alone."""
 
+_HEAD = "# "
+"""Before the names of the columns."""
+
 
 class Status(StrEnum):
     UP = "UP"
@@ -46,9 +49,12 @@ class Balancer:
         self._patience = patience
 
     def state(self) -> list[Server]:
-        lines = self._ask(_SERVERS).removeprefix("# ").splitlines()
+        answer = self._ask(_SERVERS)
         try:
-            return [_server(row) for row in csv.DictReader(line for line in lines if line)]
+            if not answer.startswith(_HEAD):
+                raise ValueError(answer)
+            lines = answer.removeprefix(_HEAD).splitlines()
+            return [_server(row) for row in csv.DictReader(filter(None, lines), restval="")]
         except (KeyError, ValueError):
             raise self._broken("it does not answer as HAProxy does") from None
 
