@@ -26,6 +26,8 @@ NAME = "image-store"
 NAMESPACE = "k8s.io"
 
 _SUMS = "sums.json"
+_KEPT = 3
+"""Older stores: checkouts that take turns on a host would otherwise remove each other's. They share all but a few files."""
 
 _CONFIG = """\
 version = 3
@@ -54,7 +56,7 @@ def image_store(cache: Cache, parts: dict[str, Part], images: Iterable[Image]) -
                 seed(older[-1], tree)
             _import(cache, parts, listed, tree, folder)
             (tree / _SUMS).write_text(json.dumps(_sums(tree)))
-        for tree in older:
+        for tree in older[:-_KEPT]:
             # Machines hold links of their own to its files: nothing of theirs goes with it.
             cache.drop_tree_at(tree)
     return cache.tree(NAME, key)

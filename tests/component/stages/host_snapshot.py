@@ -55,8 +55,8 @@ class Snapshot:
 
 
 def snapshot(lab: Lab, marks: Iterable[str] = (), temporary: Path | None = None) -> Snapshot:
-    """What counts: of processes, those with the lab's id or one of the `marks` in their command line; of temporary files,
-    those in `temporary`, the TMPDIR of the lab's programs alone. In the common one no name tells whose it is.
+    """What counts: of processes, those with the lab's id or one of the `marks` in their command line; of temporary
+    files, those in `temporary`, the TMPDIR of the lab's programs alone. In the common one no name tells whose it is.
 
     What bears the name of another lab is left out: somebody else may be at work on the same host.
     """

@@ -1,0 +1,137 @@
+"""How long the helper takes, and six machines that boot over the network at once; CPU seconds and memory of each.
+
+    ./falsework bench lab
+
+A lab of its own, on this host, removed at the end. The Machine Config Server is stood in for by a file server in the
+bootstrap machine's network, which is up before the machines are. Ends with 1 if a limit is missed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from falsework.assets.keys_in_folder import SSH_KEY
+from falsework.lab.folder import Lab
+from falsework.lab.journal import Journal
+from falsework.machines.nspawn import Nspawn
+from falsework.machines.provider import Power
+from falsework.process import CommandError
+from falsework.release.cache import default_root
+from falsework.site.load import default_site
+from falsework.site.model import Site
+from falsework.stages.events import read_events
+
+HELPER_LIMIT, MACHINES_LIMIT, KUBELET_LIMIT = 3.0, 8.0, 2.0
+ROOT = Path(__file__).parents[1]
+CONFIG_SERVER = ROOT / "tests" / "component" / "machines" / "config_server.py"
+
+
+def main() -> int:
+    os.environ["FALSEWORK_STATE"] = str(default_root().parent / "falsework-bench")
+    with tempfile.TemporaryDirectory(prefix="falsework-bench-") as folder:
+        site_folder = Path(folder) / "site"
+        lab = Lab.of(site_folder)
+        try:
+            return measure(lab, default_site())
+        finally:
+            falsework("destroy", "--yes", "--dir", str(site_folder))
+
+
+def measure(lab: Lab, site: Site) -> int:
+    falsework("up", "--until", "network", "--dir", str(lab.site_folder))
+    falsework("up", "--until", "helper", "--dir", str(lab.site_folder))
+    assert (lab.site_folder / SSH_KEY).exists()
+    stages = {
+        event["stage"]: event
+        for event in read_events(lab.events)
+        if event.get("state") == "finished" and "stage" in event
+    }
+    helper = stages["helper"]["seconds"]
+    machines = Nspawn(lab, Journal(lab.journal))
+    names = [machine.name for machine in site.machines]
+    with config_server(lab, site):
+        began, clock = time.monotonic(), time.time()
+        falsework("machine", "start", "--all", "--no-wait", "--dir", str(lab.site_folder))
+        switched = time.monotonic() - began
+        wait(machines, names)
+        booted = time.monotonic() - began
+        kubelet = kubelet_seconds(machines, site.bootstrap.name, clock)
+    print(f"\n{'machine':<12} {'config':>8} {'applied':>8} {'up':>8} {'CPU s':>8} {'MiB':>6}    seconds since power on")
+    for name in [site.helper.name, *names]:
+        steps, used = boot_steps(machines.console(name)), machines.usage(name)
+        cells = "".join(f" {steps.get(step, float('nan')):8.2f}" for step in ("config", "applied", "up"))
+        print(f"{name:<12}{cells} {used.cpu_seconds:8.2f} {used.memory_bytes >> 20:6}")
+    total = sum(machines.usage(name).cpu_seconds for name in names)
+    print(f"\nhelper ready            {helper:6.2f} s  (limit {HELPER_LIMIT})")
+    print(f"six machines booted     {booted:6.2f} s  (limit {MACHINES_LIMIT}), {total:.1f} CPU s")
+    print(f"  switched on after     {switched:6.2f} s  (made, and their images linked)")
+    print(
+        f"kubelet after config    {kubelet:6.2f} s  (limit {KUBELET_LIMIT}; on the bootstrap, while six boot at once)"
+    )
+    return 0 if helper < HELPER_LIMIT and booted < MACHINES_LIMIT else 1
+
+
+@contextlib.contextmanager
+def config_server(lab: Lab, site: Site) -> Iterator[None]:
+    """Answers on 22623 what the Machine Config Server would."""
+    assets, served = lab.site_folder, lab.root / "config-server"
+    (served / "config").mkdir(parents=True)
+    (served / "healthz").write_text("ok")
+    for role in ("master", "worker"):
+        (served / "config" / role).write_bytes((assets / "rendered" / f"{role}.ign").read_bytes())
+    pair = served.with_suffix(".pem")
+    pair.touch(0o600)
+    pair.write_bytes(b"".join((assets / "tls" / f"machine-config-server.{end}").read_bytes() for end in ("crt", "key")))
+    netns = lab.netns_path(site.bootstrap.name)
+    words = ("nsenter", f"--net={netns}", sys.executable, CONFIG_SERVER, "0.0.0.0", "22623", served, pair)
+    server = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        server.kill()
+        server.wait()
+
+
+def wait(machines: Nspawn, names: list[str]) -> None:
+    while waiting := [name for name in names if machines.state(name).power is not Power.RUNNING]:
+        off = [name for name in waiting if machines.state(name).power is Power.OFF]
+        assert not off, f"{off}: {machines.state(off[0])}"
+        time.sleep(0.02)
+
+
+def kubelet_seconds(machines: Nspawn, name: str, since: float) -> float:
+    """From the last line about the config on the console to the first healthy answer."""
+    while True:
+        with contextlib.suppress(CommandError):
+            machines.execute(name, ("curl", "-sf", "http://localhost:10248/healthz"))
+            break
+    return time.time() - since - boot_steps(machines.console(name))["config"]
+
+
+def boot_steps(console: Path) -> dict[str, float]:
+    """Seconds since power on at which the config was there, applied, and the system up."""
+    steps: dict[str, float] = {}
+    for line in console.read_text().splitlines():
+        seconds = float(line.split()[2])
+        if "fetch passed" in line:
+            steps["config"] = seconds
+        elif "Ignition: done" in line:
+            steps["applied"] = seconds
+        elif line.endswith("systemd is up"):
+            steps["up"] = seconds
+    return steps
+
+
+def falsework(*words: str) -> None:
+    subprocess.run([sys.executable, "-m", "falsework", *words], check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
