@@ -18,8 +18,9 @@ from helper_machine import SHARE, HelperMachine, files_for, helper_machine, site
 
 from falsework.assets import node
 from falsework.assets.payload import DEFAULT_PAYLOAD
+from falsework.cli import main
 from falsework.errors import UsageError
-from falsework.helper import boot
+from falsework.helper import boot, expectations
 from falsework.helper.balancer import Balancer, Server, Status
 from falsework.helper.render import haproxy
 from falsework.helper.update import bring_up_to_date
@@ -325,6 +326,38 @@ def test_a_config_that_is_wrong_is_not_loaded(helper: HelperMachine) -> None:
         helper.inside("sh", "-c", f"mv /root/good {path} && systemctl reload haproxy")
 
 
+# The ledger
+
+
+def test_what_was_asked_is_in_the_ledger(
+    helper: HelperMachine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FALSEWORK_STATE", str(helper.lab.root.parent))
+    site, address = helper.site, helper.site.helper.address
+    own, others = (f"/ignition/machines/{machine.name}.ign" for machine in site.masters[:2])
+    helper.provider.write_file(helper.name, expectations.PATH, b'{"master-0": true}')
+    base = boot.base_url(site)
+    assert json.loads(helper.told("curl", "-s", f"{base}{own}"))["ignition"]
+    for url in (f"{base}{others}", f"tftp://{address}/missing", f"https://{address}:{ports.API}/"):
+        helper.ask("curl", "-s", "--max-time", "5", url)
+    helper.told("dig", f"@{address}", f"nobody.{site.domain}")
+    helper.ask("curl", "-sk", "--max-time", "5", f"https://{address}:{ports.REGISTRY}/v2/nothing/manifests/1")
+
+    def shown() -> str:
+        assert main(["ledger", "--dir", str(helper.lab.site_folder), "--machine", "master-0"]) == 0
+        return capsys.readouterr().out
+
+    for words in (
+        f"http      master-0 ({site.masters[0].address}) asked for GET {own}, got 200, ",
+        f"asked for GET {others}, got nothing, because 403: that is the config of master-1",
+        "asked for missing, got nothing, because there is no such file",
+        f"asked for A nobody.{site.domain}, got nothing, because there is no such name",
+        "asked for api, got nothing, because no server is ready",
+        "asked for GET /v2/nothing/manifests/1, got nothing, because ",
+    ):
+        eventually(lambda words=words: words in shown(), words)  # type: ignore[misc]
+
+
 # Changes. Last: the helper is another one afterwards.
 
 
@@ -342,6 +375,7 @@ def test_only_what_changed_is_written_and_told(helper: HelperMachine) -> None:
         ("reload", "nftables.service"),
         ("restart", "dnsmasq.service"),
         ("reload", "haproxy.service"),
+        ("restart", "boot-server.service"),
     }
     assert not bring_up_to_date(wanted, helper.provider, helper.name)
     assert helper.inside("systemctl", "is-system-running") == "running"
