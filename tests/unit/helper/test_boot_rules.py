@@ -10,7 +10,7 @@ from itertools import product
 
 import pytest
 from helper_samples import changed, rich
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsework.helper import expectations
@@ -123,6 +123,7 @@ def test_tricks_with_paths_lead_nowhere(path: str) -> None:
     assert decision.status is HTTPStatus.NOT_FOUND
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_an_allowed_path_is_made_of_plain_names(path: str) -> None:
     decision = decide(path, str(SITE.masters[0].address), INVENTORY, "")
@@ -166,6 +167,7 @@ times = st.floats(allow_nan=False, allow_infinity=False)
 stretches = st.builds(Stretch, since=times | st.just(-math.inf), until=times | st.just(math.inf))
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), stretches))
 def test_what_is_written_is_read(expected: dict[str, Stretch]) -> None:
     assert expectations.parse(expectations.written(expected)) == expected

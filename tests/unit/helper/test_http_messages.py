@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsework.helper.http_messages import Request, RequestError, parse_head, response_head, too_long, wanted_range
@@ -63,6 +63,7 @@ def test_what_is_no_good_request(head: bytes, status: int) -> None:
     assert caught.value.status == status
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_nothing_else_comes_of_garbage(head: bytes) -> None:
     try:

@@ -218,14 +218,14 @@ http_lines = st.fixed_dictionaries(
 RECORDED = [line for path in sorted(JOURNAL.glob("*.log")) for line in path.read_text().splitlines()]
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(sorted(UNITS.values())), st.lists(st.text() | http_lines | json_values, max_size=5))
 def test_no_message_is_too_much(unit: str, messages: list[object]) -> None:
     for entry in ledger.read([record(unit, message) for message in messages], SITE):
         entry.sentence().encode()
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_no_damaged_line_is_too_much(data: st.DataObject) -> None:
     unit = data.draw(st.sampled_from(sorted(UNITS.values())))
@@ -237,7 +237,7 @@ def test_no_damaged_line_is_too_much(data: st.DataObject) -> None:
         entry.sentence().encode()
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.text() | json_values.map(json.dumps), max_size=5))
 def test_no_line_of_a_journal_is_too_much(lines: list[str]) -> None:
     assert list(ledger.read([*lines, "[" * 100_000, '{"__REALTIME_TIMESTAMP": ' + "9" * 9999 + "}"], SITE)) == []
