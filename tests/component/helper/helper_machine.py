@@ -12,13 +12,16 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from falsework.assets.catalogue import create
-from falsework.assets.ignition import Unit
-from falsework.assets.serialize import to_json, to_unit
+from falsework.assets.ignition import File
+from falsework.assets.serialize import to_json
+from falsework.helper import bootserver
+from falsework.helper.boot_server_files import boot_server_unit, inventory
 from falsework.helper.machine import HelperFiles, helper_config, read_assets
 from falsework.helper.registry_store import registry_store
 from falsework.helper.services import REGISTRY_STORE
 from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal
+from falsework.machine_code import machine_code
 from falsework.machines import netns_folder, share
 from falsework.machines.network import KIND, Network, remove_netns
 from falsework.machines.nspawn import Nspawn
@@ -31,16 +34,6 @@ from falsework.site.model import NfsShare, Site
 SHARE = "/var/nfs/registry"
 REMOVERS = {KIND: remove_netns, netns_folder.KIND: netns_folder.remove, share.KIND: share.remove_groups}
 
-BOOT_SERVER = Unit(
-    "boot-server.service",
-    to_unit(
-        Service={"User": "www-data", "ExecStart": "/usr/bin/python3 -m http.server --directory /srv/falsework 8080"},
-        Install={"WantedBy": "multi-user.target"},
-    ),
-    enabled=True,
-)
-"""In the place of the real one, which has tests of its own."""
-
 
 def site_with_share() -> Site:
     site = default_site()
@@ -48,7 +41,8 @@ def site_with_share() -> Site:
 
 
 def files_for(site: Site, folder: Path) -> HelperFiles:
-    return helper_config(site, read_assets(site, folder), b"", BOOT_SERVER)
+    server_files = (File(bootserver.INVENTORY, inventory(site)),)
+    return helper_config(site, read_assets(site, folder), machine_code(), boot_server_unit(), server_files)
 
 
 @dataclass(frozen=True)
