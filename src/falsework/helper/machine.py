@@ -71,11 +71,11 @@ class HelperFiles:
 def helper_config(
     site: Site, assets: Mapping[str, bytes], code: bytes, boot_server: Unit, boot_server_files: Sequence[File] = ()
 ) -> HelperFiles:
-    """`assets` are those of `asset_names`. The code is what runs in machines; the boot server is part of it."""
-    in_it = (File(CODE, code), *boot_server_files)
+    """`assets` are those of `asset_names`. The code is what runs in machines; the boot server is part of it, and looks
+    at its files for every request, so a change of those is nothing it has to be told of."""
     return HelperFiles(
-        services=(*services.of(site, assets), Service(boot_server, in_it, Reaction.RESTART)),
-        files=(*_host_files(site), *_boot_scripts(site), *_configs(site, assets)),
+        services=(*services.of(site, assets), Service(boot_server, (File(CODE, code),), Reaction.RESTART)),
+        files=(*_host_files(site), *boot_server_files, *_boot_scripts(site), *_configs(site, assets)),
         links=_links(site),
         ssh_keys=_ssh_keys(site, assets),
     )

@@ -97,14 +97,20 @@ def _names_and_leases(site: Site) -> Service:
 
 def _balancer(site: Site) -> Service:
     """A master process hands the listening sockets from the old worker to the new one, so a reload loses nobody; the
-    old one stays until its last connection ends."""
+    old one stays until its last connection ends. What it knows of the servers, and what it was told of them (drained
+    ones, say), goes to the new one through a file."""
     config = f"/etc/haproxy/{haproxy.PATH}"
+    ask = f"echo show servers state | socat - UNIX-CONNECT:{haproxy.RUNTIME_SOCKET}"
     unit = to_unit(
         Unit={"Description": "Falsework: load balancer", "After": "network.target nss-lookup.target"},
         Service={
             "Type": "notify",
             "ExecStart": f"/usr/sbin/haproxy -Ws -f {config}",
-            "ExecReload": [f"/usr/sbin/haproxy -c -q -f {config}", "/bin/kill -USR2 $MAINPID"],
+            "ExecReload": [
+                f"/usr/sbin/haproxy -c -q -f {config}",
+                f"/bin/sh -ec '{ask} >{haproxy.state_file()}'",
+                "/bin/kill -USR2 $MAINPID",
+            ],
             "KillMode": "mixed",
             "SuccessExitStatus": "143",
             "RuntimeDirectory": "haproxy",

@@ -252,12 +252,23 @@ def answers(helper: HelperMachine) -> Callable[[], str]:
 @pytest.fixture
 def served(helper: HelperMachine, tmp_path: Path) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
     """Two masters' API servers."""
-    balancer = balancer_of(helper)
-    names = ("master-0", "master-1")
-    with contextlib.ExitStack() as stack:
-        servers = {name: stack.enter_context(api_server(helper, name, tmp_path)) for name in names}
-        eventually(lambda: all(place_in(balancer, name).status is Status.UP for name in names), "both are ready")
+    with api_servers(helper, tmp_path, "master-0", "master-1") as servers:
         yield servers
+
+
+@contextlib.contextmanager
+def api_servers(helper: HelperMachine, folder: Path, *names: str) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+    """The balancer knows of them when the block begins, and knows that they are gone when it has ended."""
+    with contextlib.ExitStack() as stack:
+        servers = {name: stack.enter_context(api_server(helper, name, folder)) for name in names}
+        eventually(lambda: good_ones(helper) == set(names), "these are ready and no others")
+        yield servers
+    eventually(lambda: good_ones(helper) == set(), "none is left")
+
+
+def good_ones(helper: HelperMachine) -> set[str]:
+    servers = [server for server in balancer_of(helper).state() if server.backend == haproxy.API_BACKEND]
+    return {server.name for server in servers if server.status is Status.UP}
 
 
 def test_the_state_tells_who_is_good(helper: HelperMachine, served: dict[str, subprocess.Popen[bytes]]) -> None:
@@ -289,31 +300,72 @@ def test_a_drained_machine_gets_nothing_new_in_any_backend(
         balancer.drain("nobody")
 
 
-def test_a_reload_loses_no_connection(helper: HelperMachine, served: dict[str, subprocess.Popen[bytes]]) -> None:
-    assert served
+@pytest.mark.parametrize("names", [("master-0", "master-1"), ("bootstrap",)])
+def test_a_reload_loses_no_request(helper: HelperMachine, tmp_path: Path, names: tuple[str, ...]) -> None:
+    """Some servers are good, others are not, and a new worker knows which from its first moment."""
     ask = answers(helper)
-    heard: list[str] = []
+    heard: list[tuple[str, float]] = []
     stop = threading.Event()
 
     def go_on_asking() -> None:
         while not stop.is_set():
-            heard.append(ask())
+            began = time.monotonic()
+            heard.append((ask(), time.monotonic() - began))
 
-    main_pid = helper.inside("systemctl", "show", "--property=MainPID", "--value", "haproxy")
-    asking = [threading.Thread(target=go_on_asking) for _ in range(2)]
-    for thread in asking:
-        thread.start()
-    try:
-        for _ in range(3):
-            helper.inside("systemctl", "reload", "haproxy")
-            time.sleep(0.5)
-    finally:
-        stop.set()
+    with api_servers(helper, tmp_path, *names):
+        main_pid = helper.inside("systemctl", "show", "--property=MainPID", "--value", "haproxy")
+        asking = [threading.Thread(target=go_on_asking) for _ in range(2)]
         for thread in asking:
-            thread.join()
+            thread.start()
+        try:
+            for _ in range(5):
+                helper.inside("systemctl", "reload", "haproxy")
+                time.sleep(0.5)
+        finally:
+            stop.set()
+            for thread in asking:
+                thread.join()
+        assert helper.inside("systemctl", "show", "--property=MainPID", "--value", "haproxy") == main_pid
     assert len(heard) > 20
-    assert set(heard) <= {"master-0", "master-1"}
-    assert helper.inside("systemctl", "show", "--property=MainPID", "--value", "haproxy") == main_pid
+    assert {name for name, _ in heard} == set(names)
+    # One that was sent to a dead server first, and then to another, takes 2 s.
+    assert max(seconds for _, seconds in heard) < 1.9
+
+
+def test_a_connection_outlives_a_reload(helper: HelperMachine, served: dict[str, subprocess.Popen[bytes]]) -> None:
+    assert served
+    # The second word is said after the reload, on the connection the first was said on.
+    talk = """if True:
+        import http.client, ssl, sys
+        anyone = ssl._create_unverified_context()
+        connection = http.client.HTTPSConnection(sys.argv[1], 6443, context=anyone, timeout=10)
+        connection.connect()
+        print("connected", flush=True)
+        sys.stdin.readline()
+        connection.auto_open = 0
+        connection.request("GET", "/version")
+        print(connection.getresponse().read().decode())
+    """
+    words = helper.client_words(sys.executable, "-c", talk, str(helper.site.api_vip))
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+        assert client.stdout is not None
+        assert client.stdout.readline() == "connected\n"
+        helper.inside("systemctl", "reload", "haproxy")
+        heard, _ = client.communicate("go on\n", timeout=20)
+    assert heard.strip() in served
+
+
+def test_a_drained_machine_stays_so_through_a_reload(
+    helper: HelperMachine, served: dict[str, subprocess.Popen[bytes]]
+) -> None:
+    assert served
+    balancer = balancer_of(helper)
+    balancer.drain("master-0")
+    try:
+        helper.inside("systemctl", "reload", "haproxy")
+        assert place_in(balancer, "master-0").status is Status.DRAIN
+    finally:
+        balancer.ready("master-0")
 
 
 def test_a_config_that_is_wrong_is_not_loaded(helper: HelperMachine) -> None:

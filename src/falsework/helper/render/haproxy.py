@@ -9,6 +9,8 @@ from falsework.site.model import Machine, Site
 
 PATH = "haproxy.cfg"
 RUNTIME_SOCKET = "/run/haproxy/admin.sock"
+STATE_FILE = "servers"
+"""Beside the socket: what is known of the servers, saved before a reload."""
 API_BACKEND = "api"
 MCS_BACKEND = "machine-config-server"
 
@@ -33,6 +35,10 @@ def render(site: Site, runtime_socket: str = RUNTIME_SOCKET) -> str:
     return "\n".join([f"# Load balancer for {site.domain}.", *sections])
 
 
+def state_file(runtime_socket: str = RUNTIME_SOCKET) -> str:
+    return f"{runtime_socket.rpartition('/')[0]}/{STATE_FILE}"
+
+
 def _section(head: str, *settings: str) -> str:
     return "\n".join([head, *(f"    {setting}" for setting in settings)]) + "\n"
 
@@ -49,11 +55,14 @@ def _basics(runtime_socket: str) -> str:
                 "maxconn 4000",
                 "# For draining and readying servers at run time; the listeners are handed over on a reload.",
                 f"stats socket {runtime_socket} mode 600 level admin expose-fd listeners",
+                "# What was known of servers before a reload. Without it all of them count as good until checked.",
+                f"server-state-file {state_file(runtime_socket)}",
             ),
             _section(
                 "defaults",
                 "log global",
                 "mode tcp",
+                "load-server-state-from-file global",
                 "# A server that has just died is not a failed request: the next one is tried.",
                 "option redispatch 1",
                 "retries 3",
