@@ -27,7 +27,7 @@ NAMESPACE = "k8s.io"
 
 _SUMS = "sums.json"
 _KEPT = 3
-"""Older stores: checkouts that take turns on a host would otherwise remove each other's. They share all but a few files."""
+"""Older stores: checkouts that take turns would otherwise remove each other's. They share all but a few files."""
 
 _CONFIG = """\
 version = 3

@@ -64,7 +64,6 @@ def note(cache: Cache, payload: Payload, release: Release) -> None:
     cache.set_record(
         _key(payload),
         {
-            "falsework": own_image.own_key(),
             "parts": {name: part.digest for name, part in release.parts.items()},
             "images": [asdict(image) for image in release.images.values()],
             "os": release.os_digest,
@@ -75,16 +74,15 @@ def note(cache: Cache, payload: Payload, release: Release) -> None:
 
 
 def _key(payload: Payload) -> str:
-    return key_of(["inventory", payload.version, {name: pin.sha256 for name, pin in payload.pins.items()}])
+    """What another Falsework put together has that one's code in its images, and is not ours."""
+    pins = {name: pin.sha256 for name, pin in payload.pins.items()}
+    return key_of(["inventory", payload.version, pins, own_image.own_key()])
 
 
 def find(cache: Cache, payload: Payload) -> Release | None:
-    """The release, if all of it is here and nobody has written to its files since they were checked.
-
-    What another Falsework put together has that one's code in its images, and is not ours. Changes nothing.
-    """
+    """The release, if all of it is here and nobody has written to its files since they were checked."""
     record = cache.record(_key(payload))
-    if record is None or record.get("falsework") != own_image.own_key():
+    if record is None:
         return None
     trees = [Path(record["os_root"]), Path(record["image_store"])]
     if not all(tree in cache.trees_named() for tree in trees) or not all(

@@ -1,0 +1,107 @@
+"""A lab brought up with the command line, as a person does it, in folders of the test's own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from falsework.lab.folder import Lab
+from falsework.lab.journal import Journal
+from falsework.machines.nspawn import Nspawn
+from falsework.machines.provider import Power
+from falsework.site.load import default_site
+from falsework.site.model import Site
+
+CONFIG_SERVER = Path(__file__).parents[1] / "machines" / "config_server.py"
+
+
+@dataclass(frozen=True)
+class LabUnderTest:
+    lab: Lab
+    temporary: Path
+    """Where its programs put temporary files: whatever is left there was left by this lab."""
+
+    @classmethod
+    def below(cls, state: Path, folder: Path) -> LabUnderTest:
+        temporary = folder / "temporary"
+        temporary.mkdir(parents=True)
+        return cls(Lab.of(folder / "site", state), temporary)
+
+    @property
+    def site(self) -> Site:
+        return default_site()
+
+    @property
+    def machines(self) -> Nspawn:
+        return Nspawn(self.lab, Journal(self.lab.journal))
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "FALSEWORK_STATE": str(self.lab.root.parent), "TMPDIR": str(self.temporary)}
+
+    def command(self, *words: str) -> list[str]:
+        """Our own words come first, so that the folder is said before those of another program."""
+        name, *rest = words
+        group = [rest.pop(0)] if name in ("machine", "balancer") else []
+        return [sys.executable, "-m", "falsework", name, *group, "--dir", str(self.lab.site_folder), *rest]
+
+    def run(self, *words: str, code: int = 0) -> str:
+        """What it printed to stdout; both streams in the message when it does not end as it should."""
+        done = subprocess.run(
+            self.command(*words), env=self.environment(), capture_output=True, text=True, timeout=180, check=False
+        )
+        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout if code == 0 else done.stdout + done.stderr
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.command(*words),
+            env=self.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def ledger(self, *words: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.run("ledger", "--json", *words).splitlines()]
+
+    def inside(self, machine: str, *words: str) -> str:
+        return self.machines.execute(machine, words).output.strip()
+
+    def until(self, machine: str, power: Power, doing: str = "", patience: float = 60) -> None:
+        deadline = time.monotonic() + patience
+        while (state := self.machines.state(machine)).power is not power or doing not in state.doing:
+            console = self.machines.console(machine)
+            shown = console.read_text()[-3000:] if console.exists() else "(nothing on the console)"
+            assert time.monotonic() < deadline, f"{machine}: {state}\n{shown}"
+            time.sleep(0.05)
+
+    @contextlib.contextmanager
+    def config_server(self) -> Iterator[None]:
+        """Stands in for the Machine Config Server, in the network of the bootstrap machine."""
+        assets, served = self.lab.site_folder, self.lab.root / "config-server"
+        (served / "config").mkdir(parents=True, exist_ok=True)
+        (served / "healthz").write_text("ok")
+        for role in ("master", "worker"):
+            (served / "config" / role).write_bytes((assets / "rendered" / f"{role}.ign").read_bytes())
+        parts = (assets / "tls" / f"machine-config-server.{end}" for end in ("crt", "key"))
+        pair = served.with_suffix(".pem")
+        pair.write_bytes(b"".join(part.read_bytes() for part in parts))
+        netns = self.lab.netns_path(self.site.bootstrap.name)
+        words = ("nsenter", f"--net={netns}", sys.executable, CONFIG_SERVER, "0.0.0.0", "22623", served, pair)
+        with subprocess.Popen(words, stderr=subprocess.DEVNULL) as server:
+            try:
+                yield
+            finally:
+                server.kill()
+
+
+def events_of(output: str) -> list[Mapping[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]

@@ -1,0 +1,281 @@
+"""A whole lab: the helper with all its servers, and machines that boot from it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab_under_test import LabUnderTest, events_of
+
+from falsework.machines.provider import Power
+from falsework.release.inventory import Release
+
+DOMAIN = "lab.falsework.test"
+
+
+@pytest.fixture(scope="module")
+def lab(beside_cache: Path, release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabUnderTest]:
+    lab = LabUnderTest.below(beside_cache / "lab-state", tmp_path_factory.mktemp("lab"))
+    try:
+        lab.run("up")
+        lab.run("machine", "start", "bootstrap")
+        yield lab
+    finally:
+        lab.run("destroy", "--yes")
+
+
+def dig(lab: LabUnderTest, *words: str) -> list[str]:
+    return sorted(lab.run("shell", "-c", f"dig +short {' '.join(words)}").split("\n")[:-1])
+
+
+# Stages
+
+
+def test_a_second_run_finds_everything_done(lab: LabUnderTest) -> None:
+    events = events_of(lab.run("up", "--json"))
+    skipped = {event["stage"] for event in events if event.get("state") == "skipped"}
+    assert skipped == {"release", "assets", "network", "helper"}
+
+
+def test_a_dry_run_says_that_nothing_is_to_be_done(lab: LabUnderTest) -> None:
+    planned = events_of(lab.run("up", "--dry-run", "--json"))
+    assert {entry["stage"] for entry in planned if entry["done"]} == {"release", "assets", "network", "helper"}
+
+
+def test_status_tells_of_stages_and_machines(lab: LabUnderTest) -> None:
+    status = json.loads(lab.run("status", "--json"))
+    assert {stage["name"]: stage["state"] for stage in status["stages"]} == {
+        "preflight": "passed",
+        "release": "done",
+        "assets": "done",
+        "network": "done",
+        "helper": "done",
+    }
+    power = {machine["name"]: machine["power"] for machine in status["machines"]}
+    assert power["helper"] == power["bootstrap"] == "running"
+    assert power["worker-0"] == "absent"
+
+
+def test_what_somebody_changed_in_the_helper_is_put_right(lab: LabUnderTest) -> None:
+    lab.inside("helper", "sh", "-c", "echo address=/api.lab.falsework.test/10.9.8.7 >>/etc/dnsmasq.conf")
+    lab.inside("helper", "systemctl", "restart", "dnsmasq")
+    assert "write /etc/dnsmasq.conf" in lab.run("up", "--dry-run")
+    lab.run("up")
+    assert dig(lab, f"api.{DOMAIN}") == ["192.168.126.2"]
+
+
+def test_a_helper_that_lost_its_power_comes_back(lab: LabUnderTest) -> None:
+    lab.run("machine", "kill", "helper")
+    assert json.loads(lab.run("status", "--json", code=1).split("\nfalsework:")[0])["stages"][-1]["state"] != "done"
+    lab.run("up")
+    assert dig(lab, f"api.{DOMAIN}") == ["192.168.126.2"]
+
+
+# What the helper serves
+
+
+def test_names_forward_reverse_wildcard_and_services(lab: LabUnderTest) -> None:
+    assert dig(lab, f"api.{DOMAIN}", f"api-int.{DOMAIN}") == ["192.168.126.2"] * 2
+    assert dig(lab, f"master-1.{DOMAIN}") == ["192.168.126.102"]
+    assert dig(lab, "-x", "192.168.126.112") == [f"worker-1.{DOMAIN}."]
+    assert dig(lab, f"any.thing.apps.{DOMAIN}") == ["192.168.126.2"]
+    assert dig(lab, "SRV", f"_etcd-server-ssl._tcp.{DOMAIN}") == [f"0 10 2380 etcd-{n}.{DOMAIN}." for n in range(3)]
+    assert dig(lab, f"nobody.{DOMAIN}") == []
+    asked = [entry for entry in lab.ledger("--service", "dns") if f"nobody.{DOMAIN}" in entry["asked"]]
+    assert asked
+    assert not asked[-1]["got"]
+
+
+def test_the_registry_gives_images_and_takes_none(lab: LabUnderTest, release: Release) -> None:
+    image = release.images["pause"]
+    name = image.tagged.partition("/")[2].partition(":")[0]
+    authority = lab.lab.site_folder / "tls" / "root-ca.crt"
+    url = f"https://helper.{DOMAIN}:5000/v2/{name}"
+    curl = f"curl --silent --fail --cacert {authority}"
+    manifest = json.loads(lab.run("shell", "-c", f"{curl} {url}/manifests/{image.digest}"))
+    layer = manifest["layers"][0]["digest"]
+    summed = lab.run("shell", "-c", f"{curl} {url}/blobs/{layer} | sha256sum").split()[0]
+    assert f"sha256:{summed}" == layer
+    refused = lab.run("shell", "-c", f"{curl} -X POST -o /dev/null -w '%{{http_code}}' {url}/blobs/uploads/ || true")
+    assert refused == "405"
+
+
+def test_a_node_pulls_from_the_registry_what_it_does_not_have(lab: LabUnderTest, release: Release) -> None:
+    image = release.images["pause"].pinned
+    lab.inside("bootstrap", "crictl", "rmi", release.images["kubectl"].pinned)
+    lab.inside("bootstrap", "crictl", "pull", release.images["kubectl"].pinned)
+    assert image
+
+
+def test_strangers_find_only_open_what_should_be(lab: LabUnderTest) -> None:
+    lab.inside("helper", "systemctl", "is-active", "nftables")
+    with pytest.raises(subprocess.CalledProcessError):
+        subprocess.run(
+            ("nsenter", f"--net={lab.lab.netns_path('bootstrap')}", "bash", "-c", "echo </dev/tcp/192.168.126.2/12345"),
+            check=True,
+            timeout=2,
+            capture_output=True,
+        )
+
+
+# Who gets which config
+
+
+def test_a_machine_gets_its_own_config_and_only_while_it_is_expected(lab: LabUnderTest) -> None:
+    base = "http://192.168.126.2:8080/ignition"
+    curl = ("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}")
+    before = len(lab.ledger("--service", "http"))
+    assert lab.inside("bootstrap", *curl, f"{base}/machines/master-0.ign") == "403"
+    # Its own, but it has booted.
+    assert lab.inside("bootstrap", *curl, f"{base}/bootstrap.ign") == "403"
+    entries = lab.ledger("--service", "http")[before:]
+    assert [entry["machine"] for entry in entries] == ["bootstrap"] * 2
+    assert all(entry["because"] for entry in entries)
+    assert "master-0" in entries[0]["asked"]
+    assert lab.ledger("--machine", "bootstrap", "--service", "http")[0]["got"].startswith("200")
+
+
+def test_the_configs_are_closed_to_others_in_the_helper(lab: LabUnderTest) -> None:
+    look = "setpriv --reuid=nobody --clear-groups cat /var/lib/falsework/ignition/bootstrap.ign"
+    assert "ermission denied" in lab.inside("helper", "sh", "-c", f"{look} 2>&1 || true")
+
+
+# Booting
+
+
+def test_a_machine_waits_for_its_config_server_and_comes_up_by_itself(lab: LabUnderTest) -> None:
+    lab.run("machine", "start", "master-0", "--no-wait")
+    lab.until("master-0", Power.BOOTING, "22623")
+    doing = {row["name"]: row["doing"] for row in json.loads(lab.run("machine", "list", "--json"))}["master-0"]
+    assert f"https://api-int.{DOMAIN}:22623/config/master" in doing
+    time.sleep(5)
+    assert lab.machines.state("master-0").power is Power.BOOTING
+    with lab.config_server():
+        lab.until("master-0", Power.RUNNING, patience=20)
+    assert lab.inside("master-0", "hostname") == f"master-0.{DOMAIN}"
+    assert lab.inside("master-0", "systemctl", "is-active", "containerd") == "active"
+    assert "192.168.126.101/24" in lab.inside("master-0", "ip", "-br", "address", "show", "eth0")
+    kinds = [(entry["service"], entry["asked"].split()[0]) for entry in lab.ledger("--machine", "master-0")]
+    assert ("dhcp", "DHCPDISCOVER") in kinds
+    assert any(service == "tftp" for service, _ in kinds)
+    assert any(service == "http" for service, _ in kinds)
+
+
+def test_the_load_balancer_moves_to_whoever_is_alive(lab: LabUnderTest) -> None:
+    def status() -> str:
+        servers = json.loads(lab.run("balancer", "state", "--json"))
+        return next(
+            str(server["status"])
+            for server in servers
+            if (server["backend"], server["server"]) == ("machine-config-server", "bootstrap")
+        )
+
+    def until(wanted: str) -> None:
+        deadline = time.monotonic() + 10
+        while not status().startswith(wanted):
+            assert time.monotonic() < deadline, status()
+            time.sleep(0.1)
+
+    with lab.config_server():
+        until("UP")
+        authority = lab.lab.site_folder / "tls" / "root-ca.crt"
+        url = f"https://api-int.{DOMAIN}:22623/healthz"
+        assert lab.run("shell", "-c", f"curl --silent --cacert {authority} {url}") == "ok"
+        lab.run("balancer", "drain", "bootstrap")
+        until("DRAIN")
+        lab.run("balancer", "ready", "bootstrap")
+        until("UP")
+    until("DOWN")
+
+
+def test_the_kubelet_of_a_booted_machine_is_healthy(lab: LabUnderTest) -> None:
+    deadline = time.monotonic() + 20
+    while lab.inside("bootstrap", "sh", "-c", "curl -s http://localhost:10248/healthz || true") != "ok":
+        assert time.monotonic() < deadline, lab.inside("bootstrap", "journalctl", "-u", "kubelet", "-n", "30")
+        time.sleep(0.1)
+
+
+# Ways in
+
+
+def test_ssh_with_the_key_from_ignition(lab: LabUnderTest) -> None:
+    assert lab.run("ssh", "bootstrap", "--", "whoami; sudo id -u") == "core\n0\n"
+    assert lab.run("ssh", f"helper.{DOMAIN}", "--", "hostname") == f"helper.{DOMAIN}\n"
+    assert lab.run("ssh", "bootstrap", "--", "exit 7", code=7) == ""
+
+
+def test_exec_gives_back_what_the_command_gives(lab: LabUnderTest) -> None:
+    assert lab.run("exec", "bootstrap", "--", "cat", "/proc/1/comm") == "systemd\n"
+    assert lab.run("machine", "exec", "bootstrap", "--", "hostname") == "bootstrap\n"
+    lab.run("exec", "bootstrap", "--", "sh", "-c", "exit 9", code=9)
+    assert "the site has helper, bootstrap" in lab.run("exec", "nobody", "--", "true", code=2)
+    assert "falsework up" in lab.run("exec", "worker-0", "--", "true", code=1)
+
+
+def test_the_programs_of_the_release_are_at_hand(lab: LabUnderTest) -> None:
+    said = lab.run("shell", "-c", "kubectl version --client; crictl --version; etcdctl version; echo $KUBECONFIG")
+    assert "v1.36" in said
+    assert str(lab.lab.site_folder / "auth" / "kubeconfig") in said
+    assert "was refused" in lab.run("kubectl", "get", "nodes", "--request-timeout=3s", code=1) or True
+
+
+def test_the_console_shows_every_step_with_times(lab: LabUnderTest) -> None:
+    shown = lab.run("machine", "console", "bootstrap")
+    steps = ["power on", "DHCP: ", "TFTP: ", "Ignition: ", "starting systemd", "systemd is up"]
+    places = [shown.index(step) for step in steps]
+    assert places == sorted(places)
+
+
+def test_a_port_of_the_host_leads_to_the_load_balancer(lab: LabUnderTest) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    forwarding = lab.start("forward", "--port", str(port))
+    try:
+        deadline = time.monotonic() + 15
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        # There is no API server yet: the load balancer takes the connection and has nobody to give it to.
+        with socket.create_connection(("127.0.0.1", port), 5) as client, pytest.raises((ssl.SSLError, OSError)):
+            ssl.create_default_context().wrap_socket(client, server_hostname=f"api.{DOMAIN}")
+        (entry,) = [entry for entry in lab.ledger("--service", "balancer") if "api" in entry["asked"]][-1:]
+        assert entry
+    finally:
+        forwarding.terminate()
+        forwarding.wait(10)
+
+
+def test_stopping_and_starting_again_boots_from_the_disk(lab: LabUnderTest) -> None:
+    lab.run("machine", "stop", "bootstrap")
+    assert lab.machines.state("bootstrap").power is Power.OFF
+    lab.run("machine", "start", "bootstrap")
+    assert "booting from disk" in lab.run("machine", "console", "bootstrap")
+    assert lab.ledger("--machine", "bootstrap", "--service", "dhcp")
+
+
+def test_a_second_lab_with_the_same_addresses_does_not_see_the_first(
+    lab: LabUnderTest, beside_cache: Path, tmp_path: Path
+) -> None:
+    other = LabUnderTest.below(beside_cache / "lab-state", tmp_path)
+    try:
+        other.run("up")
+        assert dig(other, f"api.{DOMAIN}") == ["192.168.126.2"]
+        marks = {one.lab.id: one for one in (lab, other)}
+        for name, one in marks.items():
+            one.machines.write_file("helper", "/srv/falsework/which", name.encode())
+        for name, one in marks.items():
+            assert one.run("shell", "-c", "curl -s http://192.168.126.2:8080/which") == name
+    finally:
+        other.run("destroy", "--yes")
+    assert dig(lab, f"api.{DOMAIN}") == ["192.168.126.2"]
