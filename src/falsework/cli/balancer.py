@@ -15,10 +15,10 @@ from falsework.lab.journal import Journal
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    add_folder_option(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     state = actions.add_parser("state", help="list every server of every backend")
     state.add_argument("--json", action="store_true", help="as JSON")
+    add_folder_option(state)
     for name, summary in (
         ("drain", "give a machine no new connections; those it has may end by themselves"),
         ("ready", "give it connections again, as its checks allow"),
@@ -26,6 +26,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     ):
         action = actions.add_parser(name, help=summary)
         action.add_argument("machine", metavar="MACHINE")
+        add_folder_option(action)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -61,8 +61,10 @@ def _lines(status: Status, options: argparse.Namespace) -> list[str]:
         if not condition["holds"]:
             error = f"; last error: {condition['error']}" if condition["error"] else ""
             lines.append(f"  waiting for {condition['waitsFor']}: {condition['state']}{error}")
-    made = sum(machine["made"] for machine in status["machines"])
-    lines.append(f"  {made} of {len(status['machines'])} machines made")
+    lines += [
+        f"  {machine['name']:<12} {machine['power']:<12} {machine['address']:>15}  {machine['doing']}"
+        for machine in status["machines"]
+    ]
     return lines
 
 

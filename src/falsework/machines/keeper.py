@@ -15,7 +15,6 @@ import re
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from falsework.machines.provider import Power
 from falsework.machines.settings import INTERFACE, MachineFolder, Settings
 from falsework.process import CommandError, run
 
+_NOTICES = "falsework-keeper"
 _REBOOT = 133
 """What systemd-nspawn ends with when the machine asked to be started again."""
 _ESCAPES = re.compile(
@@ -138,9 +138,9 @@ class Keeper:
         """systemd as the machine's first process, until it ends; whether it asked to be started again."""
         self._console.say("starting systemd")
         self._doing("systemd starts")
-        with tempfile.TemporaryDirectory(prefix="falsework-") as place, _notices(f"{place}/notify") as notices:
+        with _notices() as notices:
             threading.Thread(target=self._watch, args=(notices,), daemon=True).start()
-            environment = _ENVIRONMENT | {"NOTIFY_SOCKET": f"{place}/notify"}
+            environment = _ENVIRONMENT | {"NOTIFY_SOCKET": f"@{_NOTICES}"}
             try:
                 run(self._command(), env=environment, each_line=self._console.say)
             except CommandError as error:
@@ -200,9 +200,10 @@ _ENVIRONMENT = {
 
 
 @contextlib.contextmanager
-def _notices(path: str) -> Iterator[socket.socket]:
+def _notices() -> Iterator[socket.socket]:
+    """Where systemd-nspawn tells how far it is. No file: the name is one of the machine's network namespace."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
-        notices.bind(path)
+        notices.bind(f"\0{_NOTICES}")
         yield notices
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from falsework.errors import FalseworkError
 from falsework.files import holder_of
-from falsework.machines import nspawn
+from falsework.machines.providers import provider_of
 from falsework.site.records import everyone
 from falsework.stages.context import Context
 from falsework.stages.events import Event, Kind, read_events
@@ -21,16 +21,13 @@ Status = dict[str, Any]
 MachineView = Callable[[Context], list[dict[str, Any]]]
 
 
-def machines_in_journal(context: Context) -> list[dict[str, Any]]:
-    """Every machine of the site, and whether it has been made."""
-    made = {thing.name for thing in context.journal.standing() if thing.kind == nspawn.KIND}
-    return [
-        {"name": machine.name, "address": str(machine.address), "made": machine.name in made}
-        for machine in everyone(context.site)
-    ]
+def machines_now(context: Context) -> list[dict[str, Any]]:
+    """Every machine of the site, made or not."""
+    provider = provider_of(context.lab)
+    return [{**provider.described(machine.name), "address": str(machine.address)} for machine in everyone(context.site)]
 
 
-def status_of(context: Context, stages: Sequence[Stage], machines: MachineView = machines_in_journal) -> Status:
+def status_of(context: Context, stages: Sequence[Stage], machines: MachineView = machines_now) -> Status:
     lab = context.lab
     domain = context.site.domain
     busy = holder_of(lab.lock)

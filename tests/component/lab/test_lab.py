@@ -98,7 +98,7 @@ def test_the_registry_gives_images_and_takes_none(lab: LabUnderTest, release: Re
     authority = lab.lab.site_folder / "tls" / "root-ca.crt"
     url = f"https://helper.{DOMAIN}:5000/v2/{name}"
     curl = f"curl --silent --fail --cacert {authority}"
-    manifest = json.loads(lab.run("shell", "-c", f"{curl} {url}/manifests/{image.digest}"))
+    manifest = json.loads(lab.run("shell", "-c", f"{curl} {url}/manifests/sha256:{image.digest}"))
     layer = manifest["layers"][0]["digest"]
     summed = lab.run("shell", "-c", f"{curl} {url}/blobs/{layer} | sha256sum").split()[0]
     assert f"sha256:{summed}" == layer
@@ -107,21 +107,19 @@ def test_the_registry_gives_images_and_takes_none(lab: LabUnderTest, release: Re
 
 
 def test_a_node_pulls_from_the_registry_what_it_does_not_have(lab: LabUnderTest, release: Release) -> None:
-    image = release.images["pause"].pinned
-    lab.inside("bootstrap", "crictl", "rmi", release.images["kubectl"].pinned)
-    lab.inside("bootstrap", "crictl", "pull", release.images["kubectl"].pinned)
-    assert image
+    image = release.images["kubectl"].pinned
+    lab.inside("bootstrap", "crictl", "rmi", image)
+    assert image not in lab.inside("bootstrap", "crictl", "images", "--digests")
+    lab.inside("bootstrap", "crictl", "pull", image)
+    assert any("kubectl" in entry["asked"] for entry in lab.ledger("--service", "registry"))
 
 
 def test_strangers_find_only_open_what_should_be(lab: LabUnderTest) -> None:
-    lab.inside("helper", "systemctl", "is-active", "nftables")
-    with pytest.raises(subprocess.CalledProcessError):
-        subprocess.run(
-            ("nsenter", f"--net={lab.lab.netns_path('bootstrap')}", "bash", "-c", "echo </dev/tcp/192.168.126.2/12345"),
-            check=True,
-            timeout=2,
-            capture_output=True,
-        )
+    """Nothing listens there, and yet nobody says so: the firewall drops what it does not know."""
+    connect = "echo </dev/tcp/192.168.126.2/12345"
+    command = ("nsenter", f"--net={lab.lab.netns_path('bootstrap')}", "bash", "-c", connect)
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run(command, check=False, timeout=2, capture_output=True)
 
 
 # Who gets which config
@@ -138,7 +136,7 @@ def test_a_machine_gets_its_own_config_and_only_while_it_is_expected(lab: LabUnd
     assert [entry["machine"] for entry in entries] == ["bootstrap"] * 2
     assert all(entry["because"] for entry in entries)
     assert "master-0" in entries[0]["asked"]
-    assert lab.ledger("--machine", "bootstrap", "--service", "http")[0]["got"].startswith("200")
+    assert any(entry["got"].startswith("200") for entry in lab.ledger("--machine", "bootstrap", "--service", "http"))
 
 
 def test_the_configs_are_closed_to_others_in_the_helper(lab: LabUnderTest) -> None:
@@ -222,7 +220,8 @@ def test_the_programs_of_the_release_are_at_hand(lab: LabUnderTest) -> None:
     said = lab.run("shell", "-c", "kubectl version --client; crictl --version; etcdctl version; echo $KUBECONFIG")
     assert "v1.36" in said
     assert str(lab.lab.site_folder / "auth" / "kubeconfig") in said
-    assert "was refused" in lab.run("kubectl", "get", "nodes", "--request-timeout=3s", code=1) or True
+    refused = lab.run("kubectl", "get", "nodes", "--request-timeout=3s", code=1)
+    assert f"https://api.{DOMAIN}:6443" in refused or "EOF" in refused
 
 
 def test_the_console_shows_every_step_with_times(lab: LabUnderTest) -> None:

@@ -50,7 +50,7 @@ def test_a_release_is_found_only_if_it_is_whole_and_of_this_falsework(
         with cache.new_tree(name, "0" * 64):
             pass
     trees = {"os_root": str(cache.tree("os", "0" * 64)), "image_store": str(cache.tree("image-store", "0" * 64))}
-    record = {"falsework": "this", "parts": {"etcd": digest}, "images": [], "os": digest, **trees}
+    record = {"parts": {"etcd": digest}, "images": [], "os": digest, **trees}
     monkeypatch.setattr("falsework.release.own_image.own_key", lambda: "this")
     assert inventory.find(cache, PAYLOAD) is None
     cache.set_record(inventory._key(PAYLOAD), record)
@@ -58,8 +58,9 @@ def test_a_release_is_found_only_if_it_is_whole_and_of_this_falsework(
     assert found
     assert found.program("etcd").read_bytes() == b"etcd"
     assert not found.parts["etcd"].pinned
-    cache.set_record(inventory._key(PAYLOAD), record | {"falsework": "another"})
+    monkeypatch.setattr("falsework.release.own_image.own_key", lambda: "another")
     assert inventory.find(cache, PAYLOAD) is None
+    monkeypatch.setattr("falsework.release.own_image.own_key", lambda: "this")
     cache.set_record(inventory._key(PAYLOAD), record | {"image_store": str(tmp_path / "trees/other")})
     assert inventory.find(cache, PAYLOAD) is None
     cache.set_record(inventory._key(PAYLOAD), record)

@@ -16,7 +16,6 @@ from falsework.cli import up as up_command
 from falsework.errors import FalseworkError
 from falsework.files import only_one
 from falsework.lab.folder import Lab
-from falsework.lab.journal import Journal
 from falsework.lab.marker import mark
 from falsework.stages.context import Context
 from falsework.stages.events import EventLog, Kind
@@ -127,7 +126,6 @@ def test_status_is_looked_up_and_its_json_is_stable(lab: Lab, recorder: Recorder
     assert first["lab"]["exists"] is False
     assert not lab.root.exists()
     assert main(["up"]) == 0
-    Journal(lab.journal).creating("machine", "helper")
     capsys.readouterr()
     assert main(["status", "--json"]) == 0
     status = json.loads(capsys.readouterr().out)
@@ -137,7 +135,8 @@ def test_status_is_looked_up_and_its_json_is_stable(lab: Lab, recorder: Recorder
         *("name", "title", "why", "state", "since", "seconds", "cpuSeconds", "error"),
     ]
     assert status["schema"] == 1
-    assert [machine["name"] for machine in status["machines"] if machine["made"]] == ["helper"]
+    assert {machine["power"] for machine in status["machines"]} == {"absent"}
+    assert [machine["name"] for machine in status["machines"]][:2] == ["helper", "bootstrap"]
     recorder.done.clear()
     assert main(["status"]) == 1
     assert "one          waiting" in capsys.readouterr().out, "what was done and is not any more is not done"
