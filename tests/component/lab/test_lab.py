@@ -97,7 +97,7 @@ def test_the_registry_gives_images_and_takes_none(lab: LabUnderTest, release: Re
     name = image.tagged.partition("/")[2].partition(":")[0]
     authority = lab.lab.site_folder / "tls" / "root-ca.crt"
     url = f"https://helper.{DOMAIN}:5000/v2/{name}"
-    curl = f"curl --silent --fail --cacert {authority}"
+    curl = f"curl --silent --fail --cacert {authority} --header 'Accept: application/vnd.oci.image.manifest.v1+json'"
     manifest = json.loads(lab.run("shell", "-c", f"{curl} {url}/manifests/sha256:{image.digest}"))
     layer = manifest["layers"][0]["digest"]
     summed = lab.run("shell", "-c", f"{curl} {url}/blobs/{layer} | sha256sum").split()[0]
