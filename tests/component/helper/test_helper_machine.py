@@ -427,7 +427,6 @@ def test_only_what_changed_is_written_and_told(helper: HelperMachine) -> None:
         ("reload", "nftables.service"),
         ("restart", "dnsmasq.service"),
         ("reload", "haproxy.service"),
-        ("restart", "boot-server.service"),
     }
     assert not bring_up_to_date(wanted, helper.provider, helper.name)
     assert helper.inside("systemctl", "is-system-running") == "running"
