@@ -11,7 +11,8 @@ from falsework.cli.site_folder import add_folder_option, site_in
 from falsework.helper.balancer import Balancer, as_table
 from falsework.helper.render.haproxy import RUNTIME_SOCKET
 from falsework.lab.folder import Lab
-from falsework.lab.journal import Journal
+from falsework.machines.providers import provider_of
+from falsework.machines.view import require_root
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 def runtime_socket(folder: Path) -> Path:
     """The socket in the running helper, seen from the host through its first process."""
-    from falsework.machines.nspawn import Nspawn
-
-    site, lab = site_in(folder), Lab.of(folder)
-    init = Nspawn(lab, Journal(lab.journal)).init(site.helper.name)
+    helper = site_in(folder).helper
+    require_root()
+    init = provider_of(Lab.of(folder)).init(helper.name)
     return Path(f"/proc/{init}/root{RUNTIME_SOCKET}")

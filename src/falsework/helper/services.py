@@ -105,10 +105,11 @@ def _balancer(site: Site) -> Service:
         Unit={"Description": "Falsework: load balancer", "After": "network.target nss-lookup.target"},
         Service={
             "Type": "notify",
+            "ExecStartPre": f"/bin/sh -ec 'echo {haproxy.NO_STATE} >{haproxy.STATE_FILE}'",
             "ExecStart": f"/usr/sbin/haproxy -Ws -f {config}",
             "ExecReload": [
                 f"/usr/sbin/haproxy -c -q -f {config}",
-                f"/bin/sh -ec '{ask} >{haproxy.state_file()}'",
+                f"/bin/sh -ec '{ask} >{haproxy.STATE_FILE}'",
                 "/bin/kill -USR2 $MAINPID",
             ],
             "KillMode": "mixed",
@@ -120,7 +121,9 @@ def _balancer(site: Site) -> Service:
         Install=_AT_BOOT,
     )
     return Service(
-        Unit("haproxy.service", unit, enabled=True), (File(config, haproxy.render(site).encode()),), Reaction.RELOAD
+        Unit("haproxy.service", unit, enabled=True),
+        (File(config, haproxy.render(site, state_file=haproxy.STATE_FILE).encode()),),
+        Reaction.RELOAD,
     )
 
 

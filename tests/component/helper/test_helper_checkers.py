@@ -98,4 +98,4 @@ def write(files: dict[str, str], folder: Path) -> None:
 
 
 def test_every_format_with_a_checker_is_checked() -> None:
-    assert FORMATS.keys() - PROGRAMS.keys() == {"pxe", "exports"}
+    assert FORMATS.keys() - PROGRAMS.keys() == {"pxe", "exports", "ganesha"}

@@ -282,6 +282,19 @@ def test_the_state_tells_who_is_good(helper: HelperMachine, served: dict[str, su
     assert {ask() for _ in range(5)} == {"master-1"}
 
 
+def test_the_command_shows_it(
+    helper: HelperMachine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FALSEWORK_STATE", str(helper.lab.root.parent))
+    place = ["--dir", str(helper.lab.site_folder)]
+    assert main(["balancer", "state", "--json", *place]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {entry["backend"] for entry in listed} == {"api", "machine-config-server", "ingress-http", "ingress-https"}
+    assert main(["balancer", "maint", "worker-0", *place]) == 0
+    assert capsys.readouterr().out.count(" MAINT ") == 2
+    assert main(["balancer", "ready", "worker-0", *place]) == 0
+
+
 def test_a_drained_machine_gets_nothing_new_in_any_backend(
     helper: HelperMachine, served: dict[str, subprocess.Popen[bytes]]
 ) -> None:
@@ -427,7 +440,6 @@ def test_only_what_changed_is_written_and_told(helper: HelperMachine) -> None:
         ("reload", "nftables.service"),
         ("restart", "dnsmasq.service"),
         ("reload", "haproxy.service"),
-        ("restart", "boot-server.service"),
     }
     assert not bring_up_to_date(wanted, helper.provider, helper.name)
     assert helper.inside("systemctl", "is-system-running") == "running"

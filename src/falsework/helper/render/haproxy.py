@@ -9,15 +9,17 @@ from falsework.site.model import Machine, Site
 
 PATH = "haproxy.cfg"
 RUNTIME_SOCKET = "/run/haproxy/admin.sock"
-STATE_FILE = "servers"
-"""Beside the socket: what is known of the servers, saved before a reload."""
+STATE_FILE = "/run/haproxy/servers"
+"""What is known of the servers, where somebody saves it before a reload."""
+NO_STATE = "1"
+"""Such a file that knows of no server: the version of its form alone."""
 API_BACKEND = "api"
 MCS_BACKEND = "machine-config-server"
 
 
-def render(site: Site, runtime_socket: str = RUNTIME_SOCKET) -> str:
+def render(site: Site, runtime_socket: str = RUNTIME_SOCKET, state_file: str | None = None) -> str:
     sections = [
-        _basics(runtime_socket),
+        _basics(runtime_socket, state_file),
         _statistics(),
         _frontend(API_BACKEND, ports.API),
         _control_plane(site, API_BACKEND, ports.API, "/readyz"),
@@ -35,15 +37,14 @@ def render(site: Site, runtime_socket: str = RUNTIME_SOCKET) -> str:
     return "\n".join([f"# Load balancer for {site.domain}.", *sections])
 
 
-def state_file(runtime_socket: str = RUNTIME_SOCKET) -> str:
-    return f"{runtime_socket.rpartition('/')[0]}/{STATE_FILE}"
-
-
 def _section(head: str, *settings: str) -> str:
     return "\n".join([head, *(f"    {setting}" for setting in settings)]) + "\n"
 
 
-def _basics(runtime_socket: str) -> str:
+def _basics(runtime_socket: str, state_file: str | None) -> str:
+    # Without it all servers count as good after a reload, until they are checked.
+    state = [f"server-state-file {state_file}"] if state_file else []
+    load = ["load-server-state-from-file global"] if state_file else []
     return "\n".join(
         (
             _section(
@@ -55,14 +56,13 @@ def _basics(runtime_socket: str) -> str:
                 "maxconn 4000",
                 "# For draining and readying servers at run time; the listeners are handed over on a reload.",
                 f"stats socket {runtime_socket} mode 600 level admin expose-fd listeners",
-                "# What was known of servers before a reload. Without it all of them count as good until checked.",
-                f"server-state-file {state_file(runtime_socket)}",
+                *state,
             ),
             _section(
                 "defaults",
                 "log global",
                 "mode tcp",
-                "load-server-state-from-file global",
+                *load,
                 "# A server that has just died is not a failed request: the next one is tried.",
                 "option redispatch 1",
                 "retries 3",
