@@ -25,6 +25,8 @@ _SETTINGS = {
     # systemd applies presets, and with them what Ignition enabled, only where this word says 'first boot'.
     "etc/machine-id": "uninitialized\n",
     "usr/lib/systemd/system-preset/99-disable-all.preset": "disable *\n",
+    # What a machine said before it lost its power is what one wants to read.
+    "etc/systemd/journald.conf.d/50-falsework.conf": "[Journal]\nStorage=persistent\nSystemMaxUse=256M\n",
     # Ignition keeps its keys in a file of its own.
     "etc/ssh/sshd_config.d/50-falsework.conf": (
         "AuthorizedKeysFile .ssh/authorized_keys .ssh/authorized_keys.d/ignition\nPasswordAuthentication no\n"

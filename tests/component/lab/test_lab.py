@@ -171,7 +171,7 @@ def test_the_load_balancer_moves_to_whoever_is_alive(lab: LabUnderTest) -> None:
         return next(
             str(server["status"])
             for server in servers
-            if (server["backend"], server["server"]) == ("machine-config-server", "bootstrap")
+            if (server["backend"], server["name"]) == ("machine-config-server", "bootstrap")
         )
 
     def until(wanted: str) -> None:
