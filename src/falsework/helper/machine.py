@@ -6,26 +6,24 @@ later it is compared with the machine (`update`), and only what differs is writt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from falsework import machine_code
 from falsework.assets import ignition, node
-from falsework.assets.ignition import Config, File, Link, Unit
+from falsework.assets.ignition import Config, File, Link
 from falsework.assets.keys_in_folder import SSH_KEY
 from falsework.helper import boot, services
 from falsework.helper.boot import boot_files, config_path
+from falsework.helper.boot_server_files import USER as BOOT_SERVER
+from falsework.helper.boot_server_files import boot_server_unit, inventory
+from falsework.helper.bootserver import CONFIG_FOLDER, INVENTORY, PUBLIC_FOLDER
 from falsework.helper.render import pxe
-from falsework.helper.services import STATE, Reaction, Service
+from falsework.helper.services import Reaction, Service
 from falsework.site.model import Distribution, Site
 
-CODE = "/usr/local/lib/falsework.pyz"
-PUBLIC = "/srv/falsework"
-"""What the boot server gives to everybody. The large files come here by a bind mount, in the folder they have there."""
-CONFIGS = f"{STATE}/ignition"
-"""What it gives to one machine each."""
-BOOT_SERVER_GROUP = "www-data"
 UNITS = "/etc/systemd/system"
 LISTING = "/etc/falsework/helper-files"
 """A line for every file that is ours, for whoever has to remove what is no longer wanted."""
@@ -68,14 +66,14 @@ class HelperFiles:
         )
 
 
-def helper_config(
-    site: Site, assets: Mapping[str, bytes], code: bytes, boot_server: Unit, boot_server_files: Sequence[File] = ()
-) -> HelperFiles:
+def helper_config(site: Site, assets: Mapping[str, bytes], code: bytes) -> HelperFiles:
     """`assets` are those of `asset_names`. The code is what runs in machines; the boot server is part of it, and looks
-    at its files for every request, so a change of those is nothing it has to be told of."""
+    at its other files for every request, so a change of those is nothing it has to be told of."""
+    boot_server = Service(boot_server_unit(), (File(machine_code.PATH, code),), Reaction.RESTART)
+    machines = File(INVENTORY, inventory(site))
     return HelperFiles(
-        services=(*services.of(site, assets), Service(boot_server, (File(CODE, code),), Reaction.RESTART)),
-        files=(*_host_files(site), *boot_server_files, *_boot_scripts(site), *_configs(site, assets)),
+        services=(*services.of(site, assets), boot_server),
+        files=(*_host_files(site), machines, *_boot_scripts(site), *_configs(site, assets)),
         links=_links(site),
         ssh_keys=_ssh_keys(site, assets),
     )
@@ -102,12 +100,12 @@ def _host_files(site: Site) -> list[File]:
 def _closed_folders(site: Site) -> str:
     """Configs hold credentials. What is written into these folders later is the group's too, and nobody else's."""
     folders = sorted({str(Path(file).parent) for file in _config_files(site).values()})
-    return "".join(f"d {folder} 2750 root {BOOT_SERVER_GROUP} -\n" for folder in folders)
+    return "".join(f"d {folder} 2750 root {BOOT_SERVER} -\n" for folder in folders)
 
 
 def _boot_scripts(site: Site) -> list[File]:
     """iPXE's are asked for by HTTP, the others by TFTP."""
-    homes = {"ipxe": PUBLIC}
+    homes = {"ipxe": PUBLIC_FOLDER}
     return [
         File(f"{homes.get(path.partition('/')[0], boot.TFTP_ROOT)}/{path}", text.encode())
         for path, text in pxe.render(site).items()
@@ -119,18 +117,18 @@ def _links(site: Site) -> tuple[Link, ...]:
     shared = (boot_files(site).kernel.partition("/")[0], "ipxe")
     return (
         *(Link(f"{boot.TFTP_ROOT}/{name}", target) for name, target in _LOADERS.items()),
-        *(Link(f"{boot.TFTP_ROOT}/{name}", f"{PUBLIC}/{name}") for name in shared),
+        *(Link(f"{boot.TFTP_ROOT}/{name}", f"{PUBLIC_FOLDER}/{name}") for name in shared),
     )
 
 
 def _configs(site: Site, assets: Mapping[str, bytes]) -> list[File]:
-    return [File(file, assets[path], 0o640, BOOT_SERVER_GROUP) for path, file in _config_files(site).items()]
+    return [File(file, assets[path], 0o640, BOOT_SERVER) for path, file in _config_files(site).items()]
 
 
 def _config_files(site: Site) -> dict[str, str]:
     """Among the assets → in the helper."""
     paths = (config_path(site, machine) for machine in site.machines)
-    return {path: f"{CONFIGS}/{path}" for path in paths}
+    return {path: f"{CONFIG_FOLDER}/{path}" for path in paths}
 
 
 def _key_names(site: Site) -> tuple[str, ...]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from falsework.assets.ignition import File
 from falsework.assets.serialize import to_json
 from falsework.checks.answers import Asker
 from falsework.checks.helper import Check, checks_of
 from falsework.files import write_file
-from falsework.helper import bootserver
-from falsework.helper.boot_server_files import boot_server_unit, inventory
 from falsework.helper.machine import HelperFiles, helper_config, read_assets
 from falsework.helper.registry_store import registry_store
 from falsework.helper.services import REGISTRY_STORE, has_registry
@@ -30,9 +27,7 @@ _PATIENCE = 60.0
 
 def _files(context: Context) -> HelperFiles:
     site = context.site
-    assets = read_assets(site, context.lab.site_folder)
-    server_files = (File(bootserver.INVENTORY, inventory(site)),)
-    return helper_config(site, assets, machine_code(), boot_server_unit(), server_files)
+    return helper_config(site, read_assets(site, context.lab.site_folder), machine_code())
 
 
 def _is_running(context: Context) -> bool:

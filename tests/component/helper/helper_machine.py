@@ -12,10 +12,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from falsework.assets.catalogue import create
-from falsework.assets.ignition import File
 from falsework.assets.serialize import to_json
-from falsework.helper import bootserver
-from falsework.helper.boot_server_files import boot_server_unit, inventory
 from falsework.helper.machine import HelperFiles, helper_config, read_assets
 from falsework.helper.registry_store import registry_store
 from falsework.helper.services import REGISTRY_STORE
@@ -41,8 +38,7 @@ def site_with_share() -> Site:
 
 
 def files_for(site: Site, folder: Path) -> HelperFiles:
-    server_files = (File(bootserver.INVENTORY, inventory(site)),)
-    return helper_config(site, read_assets(site, folder), machine_code(), boot_server_unit(), server_files)
+    return helper_config(site, read_assets(site, folder), machine_code())
 
 
 @dataclass(frozen=True)

@@ -9,20 +9,19 @@ from hashlib import sha256
 import pytest
 from helper_samples import rich, sites
 
-from falsework.assets.ignition import File, Unit, files_in
-from falsework.helper.machine import CODE, LISTING, HelperFiles, asset_names, helper_config
+from falsework import machine_code
+from falsework.assets.ignition import files_in
+from falsework.helper.machine import LISTING, HelperFiles, asset_names, helper_config
 from falsework.helper.services import Reaction
 from falsework.helper.update import Changes, bring_up_to_date, changes_to
 from falsework.process import Finished
 from falsework.site.load import default_site
 from falsework.site.model import Site
 
-BOOT_SERVER = Unit("boot-server.service", "[Service]\n", enabled=True)
-
 
 def made(site: Site, code: bytes = b"code", **assets: bytes) -> HelperFiles:
     given = {name: assets.get(name, f"content of {name}\n".encode()) for name in asset_names(site)}
-    return helper_config(site, given, code, BOOT_SERVER, [File("/etc/falsework/boot-server.json", b"{}")])
+    return helper_config(site, given, code)
 
 
 def sums(helper: HelperFiles) -> dict[str, str]:
@@ -93,7 +92,7 @@ def test_a_machine_that_left_is_told_to_those_who_know_machines() -> None:
 
 def test_new_code_restarts_the_boot_server_alone() -> None:
     changes = changes_to(made(default_site(), b"new"), sums(made(default_site())))
-    assert [file.path for file in changes.write] == [CODE]
+    assert [file.path for file in changes.write] == [machine_code.PATH]
     assert changes.commands == (("systemctl", str(Reaction.RESTART), "boot-server.service"),)
 
 
