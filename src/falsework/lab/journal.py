@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,10 @@ class Thing:
     """What the one who removes it must know; as it was when the thing was first made."""
 
 
+_turn = threading.Lock()
+"""Other processes are kept away by the lab's lock; machines are made by several threads."""
+
+
 class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -33,11 +38,13 @@ class Journal:
     def creating(self, kind: str, name: str, **detail: str) -> None:
         """Note what is about to be made. What stands there already is left as it was noted first."""
         thing = Thing(kind, name, detail)
-        if thing not in self.standing():
-            self._append({"creating": {"kind": kind, "name": name, "detail": detail}})
+        with _turn:
+            if thing not in self.standing():
+                self._append({"creating": {"kind": kind, "name": name, "detail": detail}})
 
     def removed(self, thing: Thing) -> None:
-        self._append({"removed": {"kind": thing.kind, "name": thing.name}})
+        with _turn:
+            self._append({"removed": {"kind": thing.kind, "name": thing.name}})
 
     def standing(self) -> list[Thing]:
         """What was made, or was about to be, and has not been removed; in the order of making."""

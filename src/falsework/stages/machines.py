@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 from falsework.helper import expectations
+from falsework.machines import share
 from falsework.machines.nspawn import CONTAINERD, Nspawn
 from falsework.machines.provider import Power, Spec
 from falsework.site.model import Helper, Machine
 from falsework.stages.conditions import Condition, Seen
 from falsework.stages.context import Context
 
+_AT_ONCE = 3
+"""Machines being made: the disk and a waiting keeper leave time for another."""
 FOLDERS = (CONTAINERD, "/var/lib/etcd", "/var/lib/kubelet")
 """On the host's disk: the first cannot be on an overlay, and the others would be slow there."""
 
@@ -29,11 +33,15 @@ def make(context: Context, machine: Machine) -> None:
 def switch_on(context: Context, machines: Iterable[Machine]) -> None:
     """Make what is not made yet, let the boot server expect them, and give them power: all boot at once."""
     wanted = [machine for machine in machines if provider(context).state(machine.name).power is not Power.RUNNING]
-    for machine in wanted:
-        make(context, machine)
     expect(context, wanted)
-    for machine in wanted:
+    share.lab_groups(context.lab, context.journal)
+
+    def one(machine: Machine) -> None:
+        make(context, machine)
         provider(context).start(machine.name)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(one, wanted))
 
 
 def expect(context: Context, machines: Iterable[Machine]) -> None:
