@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from falsework.host.packages import SYSTEMD
 from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal, Thing
 from falsework.machines import cgroups
@@ -17,12 +18,11 @@ from falsework.process import CommandError, run
 
 KIND = "cgroup"
 UNIT_KIND = "unit"
-_SYSTEMD = Path("/run/systemd/system")
 
 
 def lab_groups(lab: Lab, journal: Journal) -> list[Group]:
     """The lab's own group in every hierarchy; made when it is not there."""
-    base = _unit_groups(lab, journal) if _SYSTEMD.is_dir() else cgroups.base_groups()
+    base = _unit_groups(lab, journal) if SYSTEMD.is_dir() else cgroups.base_groups()
     noted = noted_groups(journal)
     if noted and all(group.path.is_dir() for group in noted):
         return noted
@@ -41,10 +41,12 @@ def remove_groups(thing: Thing) -> None:
     groups = _groups_in(thing)
     cgroups.kill(groups)
     cgroups.remove(groups)
+    for group in groups:
+        cgroups.take_back(group.parent)
 
 
 def remove_unit(thing: Thing) -> None:
-    if _SYSTEMD.is_dir() and _main_pid(thing.name):
+    if SYSTEMD.is_dir() and _main_pid(thing.name):
         run(("systemctl", "stop", thing.name))
 
 
@@ -64,7 +66,9 @@ def _unit_groups(lab: Lab, journal: Journal) -> list[Group]:
         run(
             (
                 *("systemd-run", f"--unit={unit}", f"--description=Falsework lab of {lab.site_folder}", "--collect"),
-                *("--property=Delegate=yes", "--property=TasksMax=infinity", "--property=OOMPolicy=continue"),
+                # With this type it is in its place, and will not move again, when the command ends.
+                *("--service-type=exec", "--property=Delegate=yes"),
+                *("--property=TasksMax=infinity", "--property=OOMPolicy=continue"),
                 *("sleep", "infinity"),
             )
         )
