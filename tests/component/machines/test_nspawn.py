@@ -56,6 +56,8 @@ def lab(beside_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     for thing in reversed(journal.standing()):
         if thing.kind == share.KIND:
             share.remove_groups(thing)
+        elif thing.kind == share.UNIT_KIND:
+            share.remove_unit(thing)
         elif thing.kind == "netns":
             remove_netns(thing)
     assert not any(group.path.exists() for group in share.noted_groups(journal))
@@ -191,7 +193,10 @@ os.kill(os.getpid(), signal.SIGKILL)
     until(made, Power.RUNNING)
 
 
-def test_a_reboot_starts_it_again_from_its_disk(running: Nspawn) -> None:
+def test_a_reboot_starts_it_again_from_its_disk(running: Nspawn, lab: Lab) -> None:
+    groups = [group.child(NAME, cgroups.MACHINE, "pods") for group in share.noted_groups(Journal(lab.journal))]
+    for group in groups:
+        group.path.mkdir()
     boots = int(inside(running, "sh", "-c", "wc -l </var/lib/etcd/boots"))
     running.write_file(NAME, "/etc/kept", b"kept")
     began = time.time()
@@ -200,6 +205,7 @@ def test_a_reboot_starts_it_again_from_its_disk(running: Nspawn) -> None:
     assert inside(running, "cat", "/etc/kept") == "kept"
     assert int(inside(running, "sh", "-c", "wc -l </var/lib/etcd/boots")) == boots + 1
     assert "booting from disk" in running.console(NAME).read_text()
+    assert not any(group.path.exists() for group in groups)
 
 
 def test_stopping_shuts_it_down(running: Nspawn) -> None:
