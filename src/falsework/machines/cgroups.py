@@ -64,6 +64,11 @@ def groups_of(pid: int | str = "self") -> list[Group]:
     return groups
 
 
+def top_groups() -> list[Group]:
+    """The first group of every hierarchy that is mounted, or of the part that a container sees."""
+    return [Group(place, frozenset(names.split(",")) - {""}, names == "") for names, (place, _) in _mounted().items()]
+
+
 def _mounted() -> dict[str, tuple[Path, str]]:
     """Hierarchy, named as in /proc/self/cgroup → where it is mounted, and which part of it."""
     named = [line.split(":", 2)[1] for line in Path("/proc/self/cgroup").read_text().splitlines()]

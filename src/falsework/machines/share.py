@@ -20,6 +20,11 @@ KIND = "cgroup"
 UNIT_KIND = "unit"
 
 
+def offered_groups() -> list[Group]:
+    """What has the controllers a lab can have: a unit of systemd's may have all there are, a login has few."""
+    return cgroups.top_groups() if SYSTEMD.is_dir() else cgroups.base_groups()
+
+
 def lab_groups(lab: Lab, journal: Journal) -> list[Group]:
     """The lab's own group in every hierarchy; made when it is not there."""
     base = _unit_groups(lab, journal) if SYSTEMD.is_dir() else cgroups.base_groups()
