@@ -7,6 +7,7 @@ lab is a service of systemd's, delegated to us.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from falsework.host.packages import SYSTEMD
@@ -34,6 +35,13 @@ def lab_groups(lab: Lab, journal: Journal) -> list[Group]:
     wanted = [group.child(lab.id) for group in base]
     journal.creating(KIND, json.dumps([_as_data(group) for group in wanted]))
     return [cgroups.make(group, lab.id) for group in base]
+
+
+def outliving_logins(lab: Lab, journal: Journal, name: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The command, to be run where the end of a login does not reach it: with systemd, in a group of the lab's."""
+    if not SYSTEMD.is_dir():
+        return tuple(words)
+    return cgroups.joined([cgroups.make(group, name) for group in lab_groups(lab, journal)], words)
 
 
 def noted_groups(journal: Journal) -> list[Group]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from falsework.errors import FalseworkError
-from falsework.lab.folder import Lab
+from falsework.host.packages import SYSTEMD
+from falsework.lab.folder import NETWORK, Lab
 from falsework.lab.journal import Journal
-from falsework.machines import cgroups, share
+from falsework.machines import cgroups, nat, share
 from falsework.machines.network import Network
 from falsework.machines.nspawn import Nspawn
 from falsework.machines.provider import Power, Spec
@@ -29,16 +31,23 @@ NAME = "bootstrap"
 FOLDERS = ("/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet")
 CONTROLLERS = {"cpu", "cpuset", "io", "memory", "pids"}
 ROOT = Path("/sys/fs/cgroup")
-START = """
+OPEN = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal
+from falsework.machines.network import Network
 from falsework.machines.nspawn import Nspawn
+from falsework.site.load import default_site
 lab = Lab.of(Path(sys.argv[1]), Path(sys.argv[2]))
-Nspawn(lab, Journal(lab.journal)).start(sys.argv[3])
+journal = Journal(lab.journal)
+site = default_site()
 """
-with_systemd = pytest.mark.skipif(not Path("/run/systemd/system").is_dir(), reason="systemd is not the first process")
+START = f"{OPEN}Nspawn(lab, journal).start('{NAME}')"
+OPEN_TO_THE_WORLD = f"{OPEN}Network(replace(site, lab=replace(site.lab, nat=True)), lab, journal).build()"
+IN_A_LOGIN = ("systemd-run", "--quiet", "--scope", "--unit=login", "--slice=user.slice")
+with_systemd = pytest.mark.skipif(not SYSTEMD.is_dir(), reason="systemd is not the first process")
 
 
 @pytest.fixture(scope="module")
@@ -67,19 +76,17 @@ def lab(beside_cache: Path, release: Release) -> Iterator[Lab]:
 
 def _leavings() -> dict[str, object]:
     """What a lab could leave on its host."""
-    units = run(("systemctl", "list-units", "--all", "--plain", "--no-legend", "fw-*")).output if _has_systemd() else ""
+    units = (
+        run(("systemctl", "list-units", "--all", "--plain", "--no-legend", "fw-*")).output if SYSTEMD.is_dir() else ""
+    )
     programs = run(("ps", "-eo", "args=")).output.splitlines()
     return {
         "units": units,
         "groups": {path for path, _, _ in os.walk(ROOT) if "falsework" in path or "fw-" in path},
-        "processes": [line for line in programs if "keeper" in line or "nspawn" in line or "sleep" in line],
+        "processes": [line for line in programs if re.search("keeper|nspawn|sleep|slirp", line)],
         "namespaces": run(("ip", "netns", "list")).output,
         "mounts": [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if "fw-" in line],
     }
-
-
-def _has_systemd() -> bool:
-    return Path("/run/systemd/system").is_dir()
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +108,9 @@ def answer(machines: Nspawn, *words: str) -> str:
         return str(error)
 
 
-def start_in(lab: Lab, *wrapper: str) -> None:
+def in_another_process(lab: Lab, program: str, *wrapper: str) -> None:
     subprocess.run(
-        (*wrapper, sys.executable, "-c", START, str(lab.site_folder), str(lab.root.parent), NAME),
+        (*wrapper, sys.executable, "-c", program, str(lab.site_folder), str(lab.root.parent)),
         start_new_session=True,
         check=True,
     )
@@ -111,14 +118,29 @@ def start_in(lab: Lab, *wrapper: str) -> None:
 
 @with_systemd
 def test_it_outlives_the_login_it_was_started_in(lab: Lab, machines: Nspawn) -> None:
-    start_in(lab, "systemd-run", "--quiet", "--scope", "--unit=login", "--slice=user.slice")
+    in_another_process(lab, START, *IN_A_LOGIN)
     run(("systemctl", "stop", "login.scope"))
     time.sleep(2)
     assert machines.state(NAME).power in (Power.BOOTING, Power.RUNNING)
 
 
+@with_systemd
+def test_the_way_out_outlives_the_login_it_was_made_in(lab: Lab) -> None:
+    in_another_process(lab, OPEN_TO_THE_WORLD, *IN_A_LOGIN)
+    run(("systemctl", "stop", "login.scope"))
+    time.sleep(1)
+    assert list(nat.processes("slirp4netns", str(lab.netns_path(NETWORK))))
+
+
+@with_systemd
+def test_what_a_lab_can_have_does_not_depend_on_the_login(lab: Lab) -> None:
+    program = "from falsework.machines.share import offered_groups; print(offered_groups()[0].path)"
+    shown = run((*IN_A_LOGIN, sys.executable, "-c", program)).output.strip()
+    assert set(Path(shown, "cgroup.controllers").read_text().split()) >= CONTROLLERS
+
+
 def test_kubelet_and_containerd_get_healthy(lab: Lab, machines: Nspawn) -> None:
-    start_in(lab)
+    in_another_process(lab, START)
     healthy = ("curl", "--silent", "--max-time", "5", "http://localhost:10248/healthz")
     until(
         lambda: answer(machines, *healthy) == "ok",
@@ -184,7 +206,7 @@ def test_a_second_start_uses_the_same_unit(lab: Lab, machines: Nspawn) -> None:
     shown = ("systemctl", "show", "--property=MainPID,InvocationID", f"{lab.id}.service")
     before = run(shown).output
     machines.kill(NAME)
-    start_in(lab)
+    in_another_process(lab, START)
     assert run(shown).output == before
 
 
@@ -192,7 +214,7 @@ def test_a_second_start_uses_the_same_unit(lab: Lab, machines: Nspawn) -> None:
 def test_a_lab_whose_unit_was_stopped_starts_again(lab: Lab, machines: Nspawn) -> None:
     run(("systemctl", "stop", f"{lab.id}.service"))
     until(lambda: machines.state(NAME).power is Power.OFF, lambda: str(machines.state(NAME)), 20)
-    start_in(lab)
+    in_another_process(lab, START)
     until(lambda: machines.state(NAME).power is not Power.OFF, lambda: str(machines.state(NAME)), 20)
 
 
