@@ -89,6 +89,8 @@ class Nspawn:
                 "--mount-proc",
             )
             network = ("nsenter", f"--net={self._lab.netns_path(name)}", "--")
+            # Otherwise a machine that lost its power would seem to run until its keeper has its first word.
+            folder.set_state(Power.BOOTING, "power on")
             keeper = (*network, *alone, *_python("falsework.machines.keeper"), str(folder.path))
             detach(cgroups.joined(inside, keeper), log=folder.keeper_log)
             self._await_keeper(name, inside)

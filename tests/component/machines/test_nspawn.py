@@ -176,6 +176,7 @@ def test_starting_it_again_changes_nothing(running: Nspawn, lab: Lab) -> None:
 
 def test_it_outlives_the_process_that_started_it(made: Nspawn, lab: Lab) -> None:
     made.kill(NAME)
+    began = time.time()
     program = """
 import os, signal, sys
 from pathlib import Path
@@ -190,6 +191,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         (sys.executable, "-c", program, lab.site_folder, lab.root.parent, NAME), start_new_session=True, check=False
     )
     assert ended.returncode == -signal.SIGKILL
+    assert made.state(NAME).since > began
     until(made, Power.RUNNING)
 
 

@@ -108,27 +108,30 @@ def answer(machines: Nspawn, *words: str) -> str:
         return str(error)
 
 
-def in_another_process(lab: Lab, program: str, *wrapper: str) -> None:
-    subprocess.run(
-        (*wrapper, sys.executable, "-c", program, str(lab.site_folder), str(lab.root.parent)),
-        start_new_session=True,
-        check=True,
-    )
+def words(lab: Lab, program: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", program, str(lab.site_folder), str(lab.root.parent))
+
+
+def in_a_login_that_ends(lab: Lab, program: str) -> None:
+    """The login ends all that is in it, a program that is still at work too."""
+    waiting = ("sh", "-ec", '"$@"; echo done; exec sleep 600', "login", *words(lab, program))
+    with subprocess.Popen((*IN_A_LOGIN, *waiting), stdout=subprocess.PIPE, text=True) as login:
+        assert login.stdout is not None
+        assert login.stdout.readline() == "done\n"
+        run(("systemctl", "stop", "login.scope"))
+        assert login.wait(30) != 0
+    time.sleep(1)
 
 
 @with_systemd
 def test_it_outlives_the_login_it_was_started_in(lab: Lab, machines: Nspawn) -> None:
-    in_another_process(lab, START, *IN_A_LOGIN)
-    run(("systemctl", "stop", "login.scope"))
-    time.sleep(2)
+    in_a_login_that_ends(lab, START)
     assert machines.state(NAME).power in (Power.BOOTING, Power.RUNNING)
 
 
 @with_systemd
 def test_the_way_out_outlives_the_login_it_was_made_in(lab: Lab) -> None:
-    in_another_process(lab, OPEN_TO_THE_WORLD, *IN_A_LOGIN)
-    run(("systemctl", "stop", "login.scope"))
-    time.sleep(1)
+    in_a_login_that_ends(lab, OPEN_TO_THE_WORLD)
     assert list(nat.processes("slirp4netns", str(lab.netns_path(NETWORK))))
 
 
@@ -140,7 +143,7 @@ def test_what_a_lab_can_have_does_not_depend_on_the_login(lab: Lab) -> None:
 
 
 def test_kubelet_and_containerd_get_healthy(lab: Lab, machines: Nspawn) -> None:
-    in_another_process(lab, START)
+    run(words(lab, START))
     healthy = ("curl", "--silent", "--max-time", "5", "http://localhost:10248/healthz")
     until(
         lambda: answer(machines, *healthy) == "ok",
@@ -164,6 +167,8 @@ def test_a_static_pod_runs_in_groups_of_its_own(lab: Lab, machines: Nspawn) -> N
     }
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "quiet"}, "spec": {"containers": [container]}}
     pod["spec"]["hostNetwork"] = True  # type: ignore[index]
+    # It was not booted from a network, which would have named the DNS servers.
+    machines.write_file(NAME, "/etc/resolv.conf", b"")
     machines.write_file(NAME, "/etc/kubernetes/manifests/quiet.yaml", json.dumps(pod).encode())
     until(
         lambda: "Running" in answer(machines, "crictl", "ps", "--name", "pause"),
@@ -206,7 +211,7 @@ def test_a_second_start_uses_the_same_unit(lab: Lab, machines: Nspawn) -> None:
     shown = ("systemctl", "show", "--property=MainPID,InvocationID", f"{lab.id}.service")
     before = run(shown).output
     machines.kill(NAME)
-    in_another_process(lab, START)
+    run(words(lab, START))
     assert run(shown).output == before
 
 
@@ -214,7 +219,7 @@ def test_a_second_start_uses_the_same_unit(lab: Lab, machines: Nspawn) -> None:
 def test_a_lab_whose_unit_was_stopped_starts_again(lab: Lab, machines: Nspawn) -> None:
     run(("systemctl", "stop", f"{lab.id}.service"))
     until(lambda: machines.state(NAME).power is Power.OFF, lambda: str(machines.state(NAME)), 20)
-    in_another_process(lab, START)
+    run(words(lab, START))
     until(lambda: machines.state(NAME).power is not Power.OFF, lambda: str(machines.state(NAME)), 20)
 
 
