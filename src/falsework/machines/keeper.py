@@ -79,13 +79,16 @@ class Keeper:
 
     def run(self) -> None:
         """Until the machine is switched off."""
-        try:
-            while self._boot():
-                self._clear()
-            self._off("shut down")
-        except FalseworkError as error:
-            self._console.say(str(error))
-            self._off(error.what)
+        # One for all boots: while somebody still listens there, the name cannot be taken again.
+        with _notices() as notices:
+            threading.Thread(target=self._watch, args=(notices,), daemon=True).start()
+            try:
+                while self._boot():
+                    self._clear()
+                self._off("shut down")
+            except FalseworkError as error:
+                self._console.say(str(error))
+                self._off(error.what)
 
     def _boot(self) -> bool:
         """Whether it is to be started again."""
@@ -141,16 +144,13 @@ class Keeper:
         """systemd as the machine's first process, until it ends; whether it asked to be started again."""
         self._console.say("starting systemd")
         self._doing("systemd starts")
-        with _notices() as notices:
-            threading.Thread(target=self._watch, args=(notices,), daemon=True).start()
-            environment = _ENVIRONMENT | {"NOTIFY_SOCKET": f"@{_NOTICES}"}
-            try:
-                run(cgroups.joined(self._new_groups(), self._command()), env=environment, each_line=self._console.say)
-            except CommandError as error:
-                if error.finished.returncode != _REBOOT:
-                    raise
-                return True
-            return False
+        try:
+            run(cgroups.joined(self._new_groups(), self._command()), env=_ENVIRONMENT, each_line=self._console.say)
+        except CommandError as error:
+            if error.finished.returncode != _REBOOT:
+                raise
+            return True
+        return False
 
     def _new_groups(self) -> list[Group]:
         """What the last boot left in them would be in the way: with v2 not even systemd-nspawn could get in."""
@@ -201,6 +201,7 @@ _ENVIRONMENT = {
     "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "1",
     # Its console is a log: nobody is there to see colours.
     "SYSTEMD_COLORS": "0",
+    "NOTIFY_SOCKET": f"@{_NOTICES}",
 }
 
 
