@@ -1,6 +1,6 @@
 """Namespace machines on other kinds of hosts than this one: cgroup v2 only, with systemd as PID 1 and without it.
 
-Takes half an hour where processors must be emulated, so it is no part of `all`.
+Takes twenty minutes where processors must be emulated, so it is no part of `all`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def host() -> Iterator[VirtualHost]:
         yield virtual_host.build(folder, content, ["/etc/systemd/system/soak.service"], print)
 
 
-@pytest.mark.parametrize("init", ["/sbin/init", f"{PLACE}/plain-init.sh"])
+@pytest.mark.parametrize("init", ["/sbin/init", f"{PLACE}/plain-init.sh"], ids=["systemd", "plain"])
 def test_machines_on_a_host_with_cgroup_v2(host: VirtualHost, init: str, capfd: pytest.CaptureFixture[str]) -> None:
     said: list[str] = []
 
