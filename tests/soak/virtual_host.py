@@ -23,7 +23,7 @@ _PACKAGES = (
     # Falsework runs with the distribution's Python there, which need not be the one of this host.
     *("python3-pytest", "python3-yaml", "python3-cryptography", "python3-bcrypt"),
 )
-_PROGRAMS = ("mmdebstrap", "debian-archive-keyring", "mke2fs", "qemu-system-x86_64")
+_PROGRAMS = ("unshare", "mmdebstrap", "debian-archive-keyring", "mke2fs", "qemu-system-x86_64")
 _SIZE = "12G"
 _DISK = "root.ext4"
 _SILENCE = 600.0
@@ -61,21 +61,18 @@ class VirtualHost:
 
 
 def build(
-    folder: Path, content: Mapping[str, Path], links: Iterable[str], report: Callable[[str], None]
+    folder: Path, content: Mapping[str, Path], units: Iterable[str], report: Callable[[str], None]
 ) -> VirtualHost:
-    """`content`: place in it → file or folder of this host. `links`: units of systemd's that start by themselves."""
+    """`content`: place in it → file or folder of this host. `units`: those in it that start by themselves."""
     packages.ensure(_PROGRAMS, report)
     root = folder / "root"
     report(f"a Debian {_SUITE} with a kernel")
     run(
         (
-            *(
-                "mmdebstrap",
-                "--mode=root",
-                "--variant=minbase",
-                "--format=directory",
-                f"--include={','.join(_PACKAGES)}",
-            ),
+            # It mounts the host's /dev and /sys in there; should it be killed, they must be gone before the folder is.
+            *("unshare", "--mount", "--propagation", "private"),
+            *("mmdebstrap", "--mode=root", "--variant=minbase", "--format=directory"),
+            f"--include={','.join(_PACKAGES)}",
             *("--aptopt=Acquire::Retries 5", "--dpkgopt=force-unsafe-io"),
             *(_SUITE, str(root), *host_sources(_SUITE)),
         ),
@@ -91,7 +88,7 @@ def build(
         # Big trees are linked where they can be, not copied: all that follows only reads them.
         linked = ("--link",) if source.stat().st_dev == folder.stat().st_dev else ()
         run(("cp", "--archive", *linked, source, target))
-    for unit in links:
+    for unit in units:
         (root / "etc/systemd/system/multi-user.target.wants" / Path(unit).name).symlink_to(unit)
     report("its disk")
     run(("mke2fs", "-q", "-t", "ext4", "-E", "root_owner=0:0,lazy_itable_init=1", "-d", root, folder / _DISK, _SIZE))
