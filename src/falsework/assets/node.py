@@ -25,8 +25,10 @@ _KUBELET_CONF_D = "/etc/openshift/kubelet.conf.d"
 _CONTAINERD_CONF = "/etc/containerd/config.toml"
 _CONTAINERD_SHARED_CONF = "/etc/containerd/shared-kernel.toml"
 # The controllers of cgroup v1 come read-only into a container, and only a second mount at the same place changes that.
+# With v2 these are not mounts but groups, which come and go.
 _OPEN_CGROUPS = (
-    "/bin/sh -ec 'for place in /sys/fs/cgroup/*/; do test -w $place || mount -o remount,bind,rw $place; done'"
+    "/bin/sh -ec 'for place in /sys/fs/cgroup/*/; do "
+    "test -w $place || ! mountpoint -q $place || mount -o remount,bind,rw $place; done'"
 )
 _REGISTRIES = "/etc/containerd/certs.d"
 _NODE_KUBECONFIG = "/var/lib/kubelet/kubeconfig"
