@@ -20,7 +20,7 @@ from falsework.machines.provider import Power
 from falsework.site.load import default_site
 from falsework.site.model import Site
 
-CONFIG_SERVER = Path(__file__).parents[1] / "machines" / "config_server.py"
+CONFIG_SERVER = Path(__file__).parent / "component" / "machines" / "config_server.py"
 
 
 @dataclass(frozen=True)
