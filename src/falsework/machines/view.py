@@ -22,7 +22,8 @@ from falsework.site.model import Site
 
 if TYPE_CHECKING:
     # Every kubectl would load it, and none needs it.
-    from falsework.release.inventory import Release
+    from falsework.release import oc
+from falsework.release.inventory import Release
 
 PROGRAMS = ("kubectl", "crictl", "etcdctl", "etcdutl")
 _NSSWITCH = Path("/etc/nsswitch.conf")
@@ -128,6 +129,7 @@ def install_programs(lab: Lab, release: Release) -> None:
     """The programs of the release a person uses from the host."""
     for name in PROGRAMS:
         release.install(name, lab.programs)
+    write_file(lab.programs / oc.NAME, oc.SCRIPT.encode(), 0o755)
 
 
 def _own_nsswitch() -> str:
