@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from real_api import RealApi
 
 from falsework.progress import Progress
 from falsework.release.build import build_release
@@ -36,3 +37,16 @@ def release(cache: Cache, pytestconfig: pytest.Config) -> Release:
     # A first build takes minutes: its progress is shown, not kept.
     with capture.global_and_fixture_disabled(), Progress() as progress:
         return build_release(load_payload(), cache, progress)
+
+
+@pytest.fixture(scope="session")
+def programs(beside_cache: Path) -> Path:
+    """Where programs of the release are installed for tests."""
+    return beside_cache / "programs"
+
+
+@pytest.fixture(scope="session")
+def real_api(release: Release, programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealApi]:
+    """A Kubernetes API, for all tests that do not stop it."""
+    with RealApi.in_folder(release, programs, tmp_path_factory.mktemp("real-api"), with_signer=True) as api:
+        yield api
