@@ -7,17 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from falsework.assets import join
+from falsework.manifests.objects import Object as Object
+from falsework.manifests.objects import cluster_role_binding, group
+from falsework.manifests.objects import named as named
 from falsework.site.model import ClusterNetwork, Site
-
-Object = dict[str, Any]
 
 CONFIG_API = "config.openshift.io/v1"
 MCO_NAMESPACE = "openshift-machine-config-operator"
-
-
-def named(api: str, kind: str, name: str, namespace: str | None = None, **rest: Any) -> Object:
-    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
-    return {"apiVersion": api, "kind": kind, "metadata": metadata, **rest}
 
 
 def config_map(name: str, namespace: str, data: Mapping[str, str]) -> Object:
@@ -158,21 +154,9 @@ def machine_config(name: str, role: str, ignition: Mapping[str, Any], **spec: An
 def node_rbac() -> list[Object]:
     """What machines may do: ask to become a node, renew what they have, and route to Services."""
 
-    def binding(name: str, role: str, *subjects: Object) -> Object:
-        return named(
-            "rbac.authorization.k8s.io/v1",
-            "ClusterRoleBinding",
-            name,
-            roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-            subjects=list(subjects),
-        )
-
-    def group(name: str) -> Object:
-        return {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": name}
-
     renewal = "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient"
     return [
-        binding("system-bootstrap-node-bootstrapper", "system:node-bootstrapper", group(join.GROUP)),
-        binding("system-bootstrap-node-renewal", renewal, group("system:nodes")),
-        binding("falsework-node-proxier", "system:node-proxier", group("system:nodes")),
+        cluster_role_binding("system-bootstrap-node-bootstrapper", "system:node-bootstrapper", group(join.GROUP)),
+        cluster_role_binding("system-bootstrap-node-renewal", renewal, group("system:nodes")),
+        cluster_role_binding("falsework-node-proxier", "system:node-proxier", group("system:nodes")),
     ]

@@ -1,0 +1,95 @@
+"""Namespaces, rights and the operators' own objects: what stands before any operator runs."""
+
+from __future__ import annotations
+
+from falsework.manifests.objects import (
+    Object,
+    cluster_role_binding,
+    named,
+    service_account,
+    user,
+)
+
+CREATE_ONLY = "release.openshift.io/create-only"
+"""Made once; what becomes of it afterwards is its operator's and its owner's business."""
+
+# Namespace → (file it is in, its pods share the host).
+_NAMESPACES: dict[str, tuple[str, bool]] = {
+    "openshift-cluster-version": ("0000_00_cluster-version-operator_00_namespace.yaml", True),
+    "openshift-config": ("0000_10_config-operator_00_config-namespace.yaml", False),
+    "openshift-config-managed": ("0000_10_config-operator_00_config-managed-namespace.yaml", False),
+    "openshift-config-operator": ("0000_10_config-operator_00_operator-namespace.yaml", False),
+    "openshift-infra": ("0000_10_config-operator_00_infra-namespace.yaml", False),
+    "openshift-etcd": ("0000_12_etcd_00_namespace.yaml", True),
+    "openshift-etcd-operator": ("0000_12_etcd_00_operator-namespace.yaml", True),
+    "openshift-kube-apiserver": ("0000_20_kube-apiserver_00_namespace.yaml", True),
+    "openshift-kube-apiserver-operator": ("0000_20_kube-apiserver_00_operator-namespace.yaml", True),
+    "openshift-kube-controller-manager": ("0000_25_kube-controller-manager_00_namespace.yaml", True),
+    "openshift-kube-controller-manager-operator": (
+        "0000_25_kube-controller-manager_00_operator-namespace.yaml",
+        True,
+    ),
+    "openshift-kube-scheduler": ("0000_25_kube-scheduler_00_namespace.yaml", True),
+    "openshift-kube-scheduler-operator": ("0000_25_kube-scheduler_00_operator-namespace.yaml", True),
+    "openshift-machine-api": ("0000_30_machine-api_00_namespace.yaml", False),
+    "openshift-cluster-machine-approver": ("0000_50_machine-approver_00_namespace.yaml", True),
+    "openshift-ingress": ("0000_50_ingress_00_namespace.yaml", True),
+    "openshift-ingress-operator": ("0000_50_ingress_00_operator-namespace.yaml", True),
+    "openshift-image-registry": ("0000_50_image-registry_00_namespace.yaml", True),
+    "openshift-console": ("0000_50_console_00_namespace.yaml", False),
+    "openshift-console-operator": ("0000_50_console_00_operator-namespace.yaml", False),
+    "openshift-dns": ("0000_70_dns_00_namespace.yaml", True),
+    "openshift-dns-operator": ("0000_70_dns_00_operator-namespace.yaml", True),
+    "openshift-network-operator": ("0000_70_network_00_operator-namespace.yaml", True),
+    "openshift-network-diagnostics": ("0000_70_network_00_diagnostics-namespace.yaml", True),
+    "kube-flannel": ("0000_70_network_00_flannel-namespace.yaml", True),
+    "openshift-machine-config-operator": ("0000_80_machine-config_00_namespace.yaml", True),
+}
+
+# Kind → file of its one object `cluster`. Their operators act on them, and bootkube watches etcd's.
+_STATIC_POD_OPERATORS = {
+    "Etcd": "0000_12_etcd_02_operator.cr.yaml",
+    "KubeAPIServer": "0000_20_kube-apiserver_02_operator.cr.yaml",
+    "KubeControllerManager": "0000_25_kube-controller-manager_02_operator.cr.yaml",
+    "KubeScheduler": "0000_25_kube-scheduler_02_operator.cr.yaml",
+}
+
+
+def cluster_objects() -> dict[str, list[Object]]:
+    """File name → what is in it."""
+    return {
+        **{file: [_namespace(name, shares_host)] for name, (file, shares_host) in _NAMESPACES.items()},
+        **_rights(),
+        **{file: [_operator_object(kind)] for kind, file in _STATIC_POD_OPERATORS.items()},
+    }
+
+
+def _namespace(name: str, shares_host: bool) -> Object:
+    result = named("v1", "Namespace", name)
+    # Pods go where their own selector sends them, masters included, whatever the cluster's default selector is.
+    result["metadata"]["annotations"] = {"openshift.io/node-selector": ""}
+    level = "privileged" if shares_host else "baseline"
+    labels = {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "audit", "warn")}
+    result["metadata"]["labels"] = {"openshift.io/cluster-monitoring": "true", **labels}
+    return result
+
+
+def _rights() -> dict[str, list[Object]]:
+    return {
+        # It creates whatever a release brings, other rights among it.
+        "0000_00_cluster-version-operator_02_roles.yaml": [
+            cluster_role_binding(
+                "cluster-version-operator", "cluster-admin", service_account("default", "openshift-cluster-version")
+            )
+        ],
+        # Logs, exec and port-forward: the API server asks the kubelet, by the name in its client certificate.
+        "0000_20_kube-apiserver_01_kubelet-access.yaml": [
+            cluster_role_binding("kube-apiserver", "system:kubelet-api-admin", user("system:kube-apiserver"))
+        ],
+    }
+
+
+def _operator_object(kind: str) -> Object:
+    result = named("operator.openshift.io/v1", kind, "cluster", spec={"managementState": "Managed"})
+    result["metadata"]["annotations"] = {CREATE_ONLY: "true"}
+    return result

@@ -1,0 +1,1 @@
+"""What all operators need: conditions, one leader at a time, waiting for work, a log."""

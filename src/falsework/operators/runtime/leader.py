@@ -1,0 +1,144 @@
+"""One at a time: whoever holds the Lease works, the others wait.
+
+A holder that is gone is known by a Lease nobody renews: the time counts here, from when the last change was seen, so
+that the clocks of two hosts need not agree. A holder that ends gives the Lease back, and the next one need not wait.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from falsework.kube.client import ApiError, Client, Object, Unreachable
+from falsework.kube.resources import LEASES
+from falsework.operators.runtime.log import Say
+
+
+class Leader:
+    """`lost` is called when the Lease could not be kept: then the work has to end at once."""
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        identity: str,
+        say: Say,
+        *,
+        lost: Callable[[], None],
+        lasts: float = 30.0,
+        renew: float = 8.0,
+        retry: float = 2.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._where = (namespace, name)
+        self._identity = identity
+        self._say = say
+        self._lost = lost
+        self._lasts, self._renew, self._retry = lasts, renew, retry
+        self._clock = clock
+        self._seen: tuple[Any, ...] = ()
+        self._seen_at = 0.0
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def acquire(self, stop: threading.Event) -> bool:
+        """Whether it is ours now; False only when told to stop."""
+        told = ""
+        while not stop.is_set():
+            try:
+                holder = self._try()
+            except (ApiError, Unreachable) as error:
+                holder = f"nobody that is known: {error.cause or error.what}"
+            if holder is None:
+                self._say(f"Leading: holds the lease {'/'.join(self._where)} as {self._identity}")
+                self._thread = threading.Thread(target=self._keep, name="keep the lease", daemon=True)
+                self._thread.start()
+                return True
+            if told != holder:
+                told = holder
+                self._say(f"Waiting to lead: the lease {'/'.join(self._where)} is held by {holder}")
+            stop.wait(self._retry)
+        return False
+
+    def release(self) -> None:
+        """Give it back, so that the next one can go on at once."""
+        self._ended.set()
+        if self._thread is None:
+            return
+        self._thread.join()
+        try:
+            lease = self._read()
+            if lease is not None and lease["spec"].get("holderIdentity") == self._identity:
+                lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+                self._client.replace(LEASES, lease)
+        except (ApiError, Unreachable):
+            return  # It runs out by itself.
+
+    def _try(self) -> str | None:
+        """Take it if it is free, or keep it; otherwise, who has it."""
+        lease = self._read()
+        if lease is None:
+            namespace, name = self._where
+            body = {
+                "apiVersion": LEASES.api_version,
+                "kind": "Lease",
+                "metadata": {"name": name, "namespace": namespace},
+                "spec": self._spec({}),
+            }
+            self._client.create(LEASES, body, namespace)
+            return None
+        spec = lease.get("spec") or {}
+        holder = str(spec.get("holderIdentity") or "")
+        seen = (holder, spec.get("renewTime"), spec.get("leaseTransitions"))
+        if seen != self._seen:
+            self._seen, self._seen_at = seen, self._clock()
+        lasts = float(spec.get("leaseDurationSeconds") or self._lasts)
+        if holder and holder != self._identity and self._clock() < self._seen_at + lasts:
+            return holder
+        # With the version that was read: of two that take it, one is refused.
+        lease["spec"] = self._spec(spec)
+        self._client.replace(LEASES, lease)
+        return None
+
+    def _spec(self, old: Object) -> Object:
+        moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        ours = old.get("holderIdentity") == self._identity
+        return {
+            **old,
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": max(1, round(self._lasts)),
+            "renewTime": moment,
+            "acquireTime": old.get("acquireTime") if ours else moment,
+            "leaseTransitions": int(old.get("leaseTransitions") or 0) + (0 if ours else 1),
+        }
+
+    def _read(self) -> Object | None:
+        namespace, name = self._where
+        try:
+            return self._client.get(LEASES, name, namespace)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+            return None
+
+    def _keep(self) -> None:
+        kept = self._clock()
+        pause = self._renew
+        while not self._ended.wait(pause):
+            pause = self._retry
+            try:
+                holder = self._try()
+            except (ApiError, Unreachable):
+                holder = ""
+            if holder is None:
+                kept, pause = self._clock(), self._renew
+            elif holder or self._clock() > kept + self._lasts * 2 / 3:
+                # Before it runs out for the others: never two at a time.
+                self._say(f"Lost the lease {'/'.join(self._where)}{f' to {holder}' if holder else ''}")
+                self._lost()
+                return
