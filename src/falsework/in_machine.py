@@ -10,10 +10,20 @@ ENTRY_POINTS = {
 }
 """Name → module with a `main(words)` that gives back the exit code. It may import the standard library alone."""
 
+POD_ENTRY_POINTS = {
+    "cluster-version-operator": "falsework.operators.cluster_version.main",
+}
+"""The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
+
 
 def main(words: list[str]) -> int:
-    if not words or words[0] not in ENTRY_POINTS:
-        print(f"falsework: say which: {', '.join(sorted(ENTRY_POINTS))}", file=sys.stderr)
+    known = ENTRY_POINTS | POD_ENTRY_POINTS
+    if not words or words[0] not in known:
+        print(f"falsework: say which: {', '.join(sorted(known))}", file=sys.stderr)
         return 2
-    code: int = importlib.import_module(ENTRY_POINTS[words[0]]).main(words[1:])
+    code: int = importlib.import_module(known[words[0]]).main(words[1:])
     return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

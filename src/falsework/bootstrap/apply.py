@@ -51,21 +51,19 @@ class _Entry:
         return Missing(self.path.name, _called(self.body) if self.body is not None else "", self.why or "not tried yet")
 
 
-class _Refused(FalseworkError):
-    """This manifest cannot be created as it is."""
-
-
 def apply_all(
     client: Client,
     folder: Path,
     say: Callable[[str], None],
+    marker: Path | None = None,
     *,
     stop: threading.Event | None = None,
     on_missing: Callable[[Sequence[Missing]], None] = lambda _: None,
 ) -> list[Missing]:
     """Until none is missing, or until told to stop; gives back what still is.
 
-    `on_missing` is told after every round in which that changed.
+    `marker` is a file that is there once all of them are; `on_missing` is told after every round in which something
+    changed.
     """
     stop = stop or threading.Event()
     log = _Log(say)
@@ -88,6 +86,8 @@ def apply_all(
         stop.wait(_PATIENT_PAUSE if patient else _PAUSE)
     if not waiting:
         say(f"All {total} manifests of {folder} are in the cluster.")
+        if marker is not None:
+            marker.touch()
     return [entry.missing() for entry in waiting]
 
 
@@ -138,7 +138,7 @@ def _read(path: Path) -> list[_Entry]:
 def _create(client: Client, file: str, body: Object, log: _Log) -> None:
     name = (body.get("metadata") or {}).get("name")
     if not name:
-        raise _Refused("it has no name")
+        raise FalseworkError("it has no name")
     try:
         resource = client.resource_of(body)
     except ApiError as error:

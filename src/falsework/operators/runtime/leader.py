@@ -38,13 +38,14 @@ class Leader:
         self._where = (namespace, name)
         self._identity = identity
         self._say = say
-        self._lost = lost
+        self._on_loss = lost
         self._lasts, self._renew, self._retry = lasts, renew, retry
         self._clock = clock
         self._seen: tuple[Any, ...] = ()
         self._seen_at = 0.0
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
+        self.lost = False
 
     def acquire(self, stop: threading.Event) -> bool:
         """Whether it is ours now; False only when told to stop."""
@@ -140,5 +141,6 @@ class Leader:
             elif holder or self._clock() > kept + self._lasts * 2 / 3:
                 # Before it runs out for the others: never two at a time.
                 self._say(f"Lost the lease {'/'.join(self._where)}{f' to {holder}' if holder else ''}")
-                self._lost()
+                self.lost = True
+                self._on_loss()
                 return

@@ -1,0 +1,165 @@
+"""The loop: look at the ClusterVersion, take the payload in, say how far it is, wait for a reason to look again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+
+from falsework.errors import FalseworkError
+from falsework.kube.client import ApiError, Client, Object, Unreachable, WatchEvent
+from falsework.kube.resources import CLUSTER_VERSIONS
+from falsework.operators.cluster_version.payload import Key, Mode, Payload
+from falsework.operators.cluster_version.status import Situation, mode_for, new_status, unmanaged
+from falsework.operators.cluster_version.sync import Failure, Progress, Sync
+from falsework.operators.runtime import conditions
+from falsework.operators.runtime.log import Changes, Say
+from falsework.operators.runtime.waiting import Backoff, Bell
+
+NAME = "version"
+COMPONENT = "cluster-version-operator"
+
+LASTING = 10.0
+"""Seconds after which a failure is told: by then whatever it needed should have come."""
+_LOOK_AGAIN = 10.0
+_TRIES = 3
+
+
+@dataclass
+class Operator:
+    client: Client
+    payload: Payload
+    pool: Executor
+    bell: Bell
+    say: Say
+    resync: float = 120.0
+    clock: Callable[[], float] = time.monotonic
+    _sync: Sync | None = None
+    _for: tuple[Mode, frozenset[Key]] | None = None
+    _since: dict[tuple[Key, str], float] = field(default_factory=dict)
+    _began: float = 0.0
+    _noticed: dict[tuple[str, str], tuple[object, ...]] = field(default_factory=dict)
+    _known: Object | None = None
+    """The ClusterVersion as it was last seen: deleted by mistake, it is made again."""
+
+    def __post_init__(self) -> None:
+        self._changes = Changes(self.say)
+        self._backoff = Backoff(0.2, _LOOK_AGAIN)
+
+    def run(self) -> None:
+        while not self.bell.ended.is_set():
+            try:
+                pause = self.once()
+                self._changes.say("trouble", "")
+            except (ApiError, Unreachable) as error:
+                self._changes.say("trouble", f"Cannot go on: {_one_line(error)}")
+                pause = self._backoff.pause()
+            self.bell.wait(pause)
+
+    def once(self) -> float:
+        """One look, and what follows from it; how long to wait for the next."""
+        version = self._cluster_version()
+        if version is None:
+            self._changes.say("progress", f"Waiting for the ClusterVersion {NAME}")
+            return self._backoff.pause()
+        self._known = version
+        sync = self._sync_for(version)
+        if sync.mode is not Mode.RECONCILE:
+            # Said before the work, too: a person who looks at once sees what is going on.
+            self._write(version, sync, sync.progress())
+        progress = sync.go_on()
+        self._write(self._cluster_version() or version, sync, progress)
+        return self._pause(sync, progress)
+
+    def noticed(self, event: WatchEvent) -> None:
+        """Something in the cluster changed that may be a reason to look. What only this operator writes is none."""
+        body = event.object
+        status = body.get("status") or {}
+        said = {entry["type"]: entry["status"] for entry in status.get("conditions") or []}
+        operator = (said.get("Available"), said.get("Degraded"), status.get("versions"))
+        what: tuple[object, ...] = (event.type == "DELETED",)
+        what += operator if body.get("kind") == "ClusterOperator" else (body["metadata"].get("generation"),)
+        key = (str(body.get("kind")), str(body["metadata"]["name"]))
+        if self._noticed.get(key) != what:
+            self._noticed[key] = what
+            self.bell.ring()
+
+    def _pause(self, sync: Sync, progress: Progress) -> float:
+        if progress.failures:
+            return self._backoff.pause()
+        self._backoff.reset()
+        if sync.mode is Mode.RECONCILE or progress.complete:
+            # The next round starts from the beginning: whatever has drifted is put back.
+            self._sync = None
+            return self.resync
+        return _LOOK_AGAIN
+
+    def _cluster_version(self) -> Object | None:
+        try:
+            return self.client.get(CLUSTER_VERSIONS, NAME)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+        self._own_definitions()
+        if self._known is None:
+            return None
+        metadata = {"name": NAME, "labels": self._known["metadata"].get("labels") or {}}
+        body = {
+            "apiVersion": CLUSTER_VERSIONS.api_version,
+            "kind": "ClusterVersion",
+            "metadata": metadata,
+            "spec": self._known["spec"],
+        }
+        made = self.client.create(CLUSTER_VERSIONS, body)
+        self.say(f"The ClusterVersion {NAME} was gone and has been made again")
+        # What the cluster has been through is not forgotten with it.
+        return self.client.replace(CLUSTER_VERSIONS, {**made, "status": self._known.get("status") or {}}, "status")
+
+    def _own_definitions(self) -> None:
+        """Without these there is nobody to ask what else is wanted."""
+        own = [
+            manifest
+            for manifest in self.payload.manifests
+            if manifest.component == COMPONENT and manifest.kind == "CustomResourceDefinition"
+        ]
+        payload = Payload(self.payload.version, self.payload.image, tuple(own))
+        Sync(self.client, payload, Mode.INSTALL, (), self.pool).go_on()
+
+    def _sync_for(self, version: Object) -> Sync:
+        wanted = (mode_for(version.get("status") or {}, self.payload), unmanaged(version.get("spec") or {}))
+        # One that never ends, because something in it cannot be applied, must not keep the rest from being looked at.
+        stale = wanted[0] is Mode.RECONCILE and self.clock() - self._began > self.resync
+        if self._sync is None or self._for != wanted or stale:
+            self._for, self._began = wanted, self.clock()
+            self._sync = Sync(self.client, self.payload, *wanted, self.pool, self.bell.ended.is_set)
+        return self._sync
+
+    def _write(self, version: Object, sync: Sync, progress: Progress) -> None:
+        situation = Situation(self.payload, sync.mode, progress, self._lasting(progress))
+        for _ in range(_TRIES):
+            status = new_status(version, situation, conditions.now())
+            message = next(entry["message"] for entry in status["conditions"] if entry["type"] == "Progressing")
+            self._changes.say("progress", message)
+            for failure in progress.failures:
+                self._changes.say(str(failure.manifest), f"Could not apply {failure.manifest}: {failure.why}")
+            if status == version.get("status"):
+                return
+            try:
+                self.client.replace(CLUSTER_VERSIONS, {**version, "status": status}, "status")
+            except ApiError as error:
+                if not error.is_conflict and not error.is_missing:
+                    raise
+                version = self.client.get(CLUSTER_VERSIONS, NAME)
+            else:
+                return
+
+    def _lasting(self, progress: Progress) -> tuple[Failure, ...]:
+        now = self.clock()
+        failures = {(failure.manifest.key, failure.why): failure for failure in progress.failures}
+        self._since = {key: self._since.get(key, now) for key in failures}
+        return tuple(failure for key, failure in failures.items() if now - self._since[key] >= LASTING)
+
+
+def _one_line(error: FalseworkError) -> str:
+    return f"{error.what}: {error.cause}" if error.cause else error.what
