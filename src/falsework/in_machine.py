@@ -7,8 +7,10 @@ import sys
 
 ENTRY_POINTS = {
     "boot-server": "falsework.helper.bootserver",
+    "machine-config-server": "falsework.bootstrap.machine_config_server",
 }
-"""Name → module with a `main(words)` that gives back the exit code. It may import the standard library alone."""
+"""Name → module with a `main(words)` that gives back the exit code. It may import the standard library
+alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsework's image."""
 
 
 def main(words: list[str]) -> int:
@@ -17,3 +19,7 @@ def main(words: list[str]) -> int:
         return 2
     code: int = importlib.import_module(ENTRY_POINTS[words[0]]).main(words[1:])
     return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +53,7 @@ class Certificate:
 @dataclass(frozen=True)
 class Door:
     tls: Callable[[], ssl.SSLContext]
-    balancers: frozenset[str] = frozenset()
+    balancers: Callable[[], Collection[str]] = frozenset
     """Addresses whose word on whom they speak for is believed."""
 
 
@@ -62,7 +62,7 @@ class Entering:
 
     def __init__(self, door: Door, accepted: socket.socket, peer: str) -> None:
         self._door = door
-        self._is_balancer = peer in door.balancers
+        self._is_balancer = peer in door.balancers()
         self._header = b""
         self._greeted = False
         self.socket: socket.socket | ssl.SSLSocket = accepted
