@@ -393,8 +393,7 @@ def test_files_are_read_again_when_they_change(fresh: ConfigServer) -> None:
     assert ask(fresh, "/config/master", client).status == 500
     own.write_bytes(b"another")
     (config,) = (fresh.configs / "machine-configs").glob("rendered-master-*")
-    content = config.read_text()
-    config.write_text(content.replace("ip_forward", "ip_forward").replace("mode: 420", "mode: 384"))
+    config.write_text(config.read_text().replace("mode: 420", "mode: 384"))
     modes = {entry["mode"] for entry in ask(fresh, "/config/master", client).config["storage"]["files"]}
     assert modes >= {384}
     config.write_text("spec: [")
