@@ -7,8 +7,10 @@ import sys
 
 ENTRY_POINTS = {
     "boot-server": "falsework.helper.bootserver",
+    "machine-config-server": "falsework.bootstrap.machine_config_server",
 }
-"""Name → module with a `main(words)` that gives back the exit code. It may import the standard library alone."""
+"""Name → module with a `main(words)` that gives back the exit code. It may import the standard library
+alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsework's image."""
 
 POD_ENTRY_POINTS = {
     "cluster-version-operator": "falsework.operators.cluster_version.main",

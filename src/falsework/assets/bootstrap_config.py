@@ -16,6 +16,7 @@ from falsework.site.model import Machine
 
 HOME = "/opt/openshift"
 DONE = f"{HOME}/.bootkube.done"
+MCS_HOME = "/etc/mcs/bootstrap"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,10 @@ class Contents:
     machine_configs: dict[str, Object]
     pools: dict[str, Object]
     inventory: list[dict[str, str]]
+    balancers: list[str]
+    """Addresses of those who may speak for a machine to the Machine Config Server."""
+    join: Files
+    """Full name → the kubeconfig that machine joins with."""
     client_ca: bytes
     ssh_keys: tuple[str, ...]
     pull_secret: str | None
@@ -72,14 +77,16 @@ def _host(machine: Machine, contents: Contents) -> list[File]:
 
 
 def _machine_config_server(contents: Contents) -> list[File]:
-    """What the Machine Config Server serves before there is an API to ask."""
-    home = "/etc/mcs/bootstrap"
+    """What the Machine Config Server serves before there is an API to ask, and to whom."""
+    site = {"machines": contents.inventory, "balancers": contents.balancers}
     return [
-        *(File(f"{home}/machine-pools/{name}.yaml", to_yaml(pool)) for name, pool in contents.pools.items()),
+        File(f"{MCS_HOME}/site.json", to_json(site)),
+        *(File(f"{MCS_HOME}/machine-pools/{name}.yaml", to_yaml(pool)) for name, pool in contents.pools.items()),
         *(
-            File(f"{home}/machine-configs/{name}.yaml", to_yaml(entry), 0o600)
+            File(f"{MCS_HOME}/machine-configs/{name}.yaml", to_yaml(entry), 0o600)
             for name, entry in contents.machine_configs.items()
         ),
+        *(File(f"{MCS_HOME}/join/{name}.kubeconfig", content, 0o600) for name, content in contents.join.items()),
     ]
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from falsework.assets.ignition import File, Unit
 from falsework.assets.serialize import to_toml, to_unit, to_yaml
+from falsework.assets.served_config import JOIN_KUBECONFIG
 from falsework.release.payload import REGISTRY
 from falsework.site import ports
 from falsework.site.model import IPAddress, Machine, Provider, Role, Site
 
 CONTAINERD_SOCKET = "unix:///run/containerd/containerd.sock"
-JOIN_KUBECONFIG = "/etc/kubernetes/kubeconfig"
 KUBELET_CA = "/etc/kubernetes/kubelet-ca.crt"
 MANIFESTS = "/etc/kubernetes/manifests"
 _KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
