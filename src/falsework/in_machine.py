@@ -7,8 +7,11 @@ import sys
 
 ENTRY_POINTS = {
     "boot-server": "falsework.helper.bootserver",
+    "bootkube": "falsework.bootstrap.bootkube",
+    "release-image": "falsework.bootstrap.release_image",
+    "report-progress": "falsework.bootstrap.report_progress",
 }
-"""Name → module with a `main(words)` that gives back the exit code. It may import the standard library alone."""
+"""Name → module with a `main(words)` that gives back the exit code. It may import the standard library, and PyYAML."""
 
 
 def main(words: list[str]) -> int:
@@ -17,3 +20,7 @@ def main(words: list[str]) -> int:
         return 2
     code: int = importlib.import_module(ENTRY_POINTS[words[0]]).main(words[1:])
     return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -47,7 +47,7 @@ class Disk:
         self.place(path).mkdir(mode=mode, parents=True, exist_ok=True)
 
     def remove(self, path: Path) -> None:
-        """A file or a folder, which may be gone already."""
+        """A file or a folder, which may be gone already, or half-gone after a kill."""
         place = self.place(path)
         if place.is_dir() and not place.is_symlink():
             remove_tree(place)

@@ -22,7 +22,7 @@ KUBERNETES = Path("/etc/kubernetes")
 STATIC_PODS = KUBERNETES / "manifests"
 """What the kubelet runs."""
 SECRETS = KUBERNETES / "bootstrap-secrets"
-ETCD_MEMBER = KUBERNETES / "static-pod-resources/etcd-member"
+"""Kubeconfigs of the temporary control plane; gone with it."""
 MCS_TLS = Path("/etc/ssl/mcs")
 MCS_CONFIG = Path("/etc/mcs")
 MCS_STATE = Path("/var/lib/falsework/mcs")
