@@ -190,13 +190,14 @@ def _release_image() -> Unit:
 
 
 def _bootkube() -> Unit:
-    """Not enabled itself: what waits for it pulls it in."""
+    """Not enabled itself: what waits for it pulls it in. It does not wait for the kubelet, which finds the first pods
+    when it looks for the first time."""
     text = to_unit(
         Unit={
             "Description": "Bootstrap a Kubernetes cluster",
             "Requires": "release-image.service",
             "Wants": "kubelet.service",
-            "After": "kubelet.service release-image.service",
+            "After": "release-image.service",
             "ConditionPathExists": f"!{DONE}",
         },
         Service={

@@ -92,11 +92,14 @@ class Bootkube:
 
     def _cluster_bootstrap(self, rendering: Rendering) -> None:
         say("Starting temporary bootstrap control plane...")
-        rendering.start_temporary()
+        rendering.start_api()
         client = Client.from_kubeconfig(places.LOOPBACK_KUBECONFIG)
         say("Waiting up to 20m0s for the Kubernetes API")
         say("Waiting for API server to come up...")
-        Wait(say, limit=_API_LIMIT).until("the Kubernetes API", lambda: api_missing(client))
+        wait = Wait(say, limit=_API_LIMIT)
+        wait.until("the Kubernetes API", lambda: api_silent(client))
+        rendering.start_clients()
+        wait.until("the Kubernetes API", lambda: api_missing(client))
         say("API is up")
         say("API server is up")
         say("Applying cluster manifests...")
@@ -183,6 +186,15 @@ class Applying(threading.Thread):
     def _check(self) -> None:
         if self._error is not None:
             raise self._error
+
+
+def api_silent(client: Client) -> str | None:
+    """Any answer will do."""
+    try:
+        client.raw("GET", "/readyz")
+    except Unreachable as error:
+        return pivot.one_line(error)
+    return None
 
 
 def api_missing(client: Client) -> str | None:

@@ -1,7 +1,8 @@
 """The first half of bootkube: everything the temporary control plane needs, put where it is looked for.
 
 Two pods start at once, because they need nobody: the Machine Config Server and etcd. The others are made ready beside
-the kubelet's folder and moved in together once etcd is healthy.
+the kubelet's folder: the API server starts when etcd is healthy, its clients as soon as it answers. Earlier they could only
+ask in vain, and take the processor from whom they wait for.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from falsework.bootstrap import places, static_pods
 from falsework.bootstrap.disk import Disk
 from falsework.errors import FalseworkError
 
+API_POD = "kube-apiserver-pod.yaml"
 TEMPORARY: dict[str, Callable[[BootstrapFacts], static_pods.Pod]] = {
-    "kube-apiserver-pod.yaml": static_pods.kube_apiserver,
+    API_POD: static_pods.kube_apiserver,
     "kube-controller-manager-pod.yaml": static_pods.kube_controller_manager,
     "kube-scheduler-pod.yaml": static_pods.kube_scheduler,
     "bootstrap-pod.yaml": static_pods.cluster_version_operator,
 }
-"""The pods that are started together and taken down together, by file name."""
+"""The pods that are taken down together, by file name."""
 
 _POD_MODE = 0o600
 
@@ -54,13 +56,20 @@ class Rendering:
     def temporary_pod(self, name: str) -> None:
         self._disk.write(places.BOOTSTRAP_MANIFESTS / name, to_yaml(TEMPORARY[name](self._facts)), _POD_MODE)
 
-    def start_temporary(self) -> None:
-        """What they come to the API with, then the pods. A pod that runs already is left as it is."""
+    def start_api(self) -> None:
+        self._start(API_POD)
+
+    def start_clients(self) -> None:
+        """What they come to the API with, then the pods."""
         loopback = self._disk.read(places.LOOPBACK_KUBECONFIG)
         for name, content in static_pods.kubeconfigs(loopback).items():
             self._disk.write(places.SECRETS / name, content, 0o600)
         for name in TEMPORARY:
-            self._disk.write(places.STATIC_PODS / name, self._disk.read(places.BOOTSTRAP_MANIFESTS / name), _POD_MODE)
+            self._start(name)
+
+    def _start(self, name: str) -> None:
+        """A pod that runs already is left as it is."""
+        self._disk.write(places.STATIC_PODS / name, self._disk.read(places.BOOTSTRAP_MANIFESTS / name), _POD_MODE)
 
     def stop_temporary(self) -> None:
         """The API server last: the others end while they can still say so. etcd stays, and so does the MCS."""

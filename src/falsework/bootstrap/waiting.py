@@ -15,6 +15,8 @@ QUICK = 0.05
 CALM = 1.0
 """The same where they do not."""
 _REMIND = 60.0
+_BRIEF = 2.0
+"""Seconds between two reasons that are told: many pass by themselves, quicker than anybody reads."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,12 @@ class Wait:
     def until(self, what: str, look: Callable[[], str | None]) -> None:
         """Call `look` until it gives None; what it gives before that is the reason we wait for."""
         started = self.clock()
-        said, said_at = "", started
+        said, said_at = "", started - _BRIEF
         while reason := look():
             now = self.clock()
             if self.limit is not None and now - started > self.limit:
                 raise FalseworkError(f"time out waiting for {what}", cause=reason)
-            if reason != said or now - said_at > _REMIND:
+            if now - said_at >= (_REMIND if reason == said else _BRIEF):
                 self.say(f"Waiting for {what}: {reason}")
                 said, said_at = reason, now
             self.sleep(self.pause)
