@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import io
 import zipfile
+from functools import cache
 from pathlib import Path
 
 from falsework.in_machine import ENTRY_POINTS
@@ -29,6 +30,7 @@ def command(entry_point: str) -> tuple[str, ...]:
     return ("/usr/bin/python3", "-I", PATH, entry_point)
 
 
+@cache
 def machine_code(*entry_points: str) -> bytes:
     """For a machine that is started as these. The same bytes for the same code."""
     buffer = io.BytesIO()

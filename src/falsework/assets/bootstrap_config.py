@@ -31,6 +31,8 @@ class Contents:
     """What goes into the config, by where it goes."""
 
     facts: BootstrapFacts
+    code: bytes
+    """What runs there of Falsework itself."""
     manifests: Files
     tls: Files
     """File name below tls/ → content."""
@@ -56,7 +58,7 @@ def bootstrap_config(machine: Machine, contents: Contents) -> Config:
             *(File(f"{HOME}/auth/{name}", content, 0o600) for name, content in sorted(contents.auth.items())),
             File(f"{HOME}/inventory.json", to_json(contents.inventory)),
             File(f"{HOME}/bootstrap.json", contents.facts.to_json()),
-            *_programs(),
+            *_programs(contents.code),
             *_machine_config_server(contents),
             *_host(machine, contents),
         ],
@@ -94,9 +96,9 @@ def _machine_config_server(contents: Contents) -> list[File]:
     ]
 
 
-def _programs() -> list[File]:
+def _programs(code: bytes) -> list[File]:
     return [
-        File(machine_code.PATH, machine_code.machine_code(*SCRIPTS.values())),
+        File(machine_code.PATH, code),
         *(
             File(f"/usr/local/bin/{script}", f'#!/bin/sh\nexec {command} "$@"\n'.encode(), 0o555)
             for script, entry_point in SCRIPTS.items()

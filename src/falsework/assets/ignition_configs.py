@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
 from falsework.assets import certificates, ignition, machine_configs, node
-from falsework.assets.bootstrap_config import Contents, bootstrap_config
+from falsework.assets.bootstrap_config import SCRIPTS, Contents, bootstrap_config
 from falsework.assets.bootstrap_facts import IMAGES, BootstrapFacts, Network
 from falsework.assets.certificates import (
     BUNDLES,
@@ -30,6 +31,7 @@ from falsework.assets.objects import Object
 from falsework.assets.payload import Payload
 from falsework.assets.pointers import pointer
 from falsework.assets.serialize import documents_in, to_json, to_yaml
+from falsework.machine_code import machine_code
 from falsework.site.model import Machine, Role, Site
 
 BOOTSTRAP = "bootstrap.ign"
@@ -143,8 +145,10 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
         for machine in site.machines
     ]
     told = bootstrap_facts(site, payload)
+    code = machine_code(*SCRIPTS.values())
     facts: dict[str, Any] = {
         "told": told,
+        "code": hashlib.sha256(code).hexdigest(),
         "bootstrap": bootstrap,
         "machines": inventory,
         "ssh_keys": site.ssh_keys,
@@ -160,6 +164,7 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
         configs = [_object_in(files, "-machine-config.yaml") for files in rendered.values()]
         contents = Contents(
             facts=told,
+            code=code,
             manifests={path: content for folder in FOLDERS for path, content in given.folder(folder).items()},
             tls=_tls(given, rows),
             auth={"kubeconfig": internal, "kubeconfig-loopback": loopback},

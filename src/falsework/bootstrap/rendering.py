@@ -1,8 +1,8 @@
 """The first half of bootkube: everything the temporary control plane needs, put where it is looked for.
 
 Two pods start at once, because they need nobody: the Machine Config Server and etcd. The others are made ready beside
-the kubelet's folder: the API server starts when etcd is healthy, its clients as soon as it answers. Earlier they could only
-ask in vain, and take the processor from whom they wait for.
+the kubelet's folder: the API server starts when etcd is healthy, its clients as soon as it answers. Earlier they could
+only ask in vain, and take the processor from whom they wait for.
 """
 
 from __future__ import annotations
