@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
 from falsework.assets import certificates, ignition, machine_configs, node
-from falsework.assets.bootstrap_config import Contents, bootstrap_config
+from falsework.assets.bootstrap_config import SCRIPTS, Contents, bootstrap_config
+from falsework.assets.bootstrap_facts import IMAGES, BootstrapFacts, Network
 from falsework.assets.certificates import (
     BUNDLES,
     KEY_PAIRS,
@@ -30,6 +32,7 @@ from falsework.assets.payload import Payload
 from falsework.assets.pointers import pointer
 from falsework.assets.serialize import documents_in, to_json, to_yaml
 from falsework.assets.served_config import with_join_credential
+from falsework.machine_code import machine_code
 from falsework.site.model import Machine, Role, Site
 
 BOOTSTRAP = "bootstrap.ign"
@@ -144,9 +147,11 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
         for machine in site.machines
     ]
     joining = (*site.masters, *site.workers)
+    told = bootstrap_facts(site, payload)
+    code = machine_code(*SCRIPTS.values())
     facts: dict[str, Any] = {
-        "cluster_name": site.cluster_name,
-        "api_int_host": site.api_int_host,
+        "told": told,
+        "code": hashlib.sha256(code).hexdigest(),
         "bootstrap": bootstrap,
         "balancers": sorted({str(site.helper.address), str(site.api_vip)}),
         "machines": inventory,
@@ -162,6 +167,8 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
         rendered = {role: given.files(_rendered_asset(role)) for role in POOLS}
         configs = [_object_in(files, "-machine-config.yaml") for files in rendered.values()]
         contents = Contents(
+            facts=told,
+            code=code,
             manifests={path: content for folder in FOLDERS for path, content in given.folder(folder).items()},
             tls=_tls(given, rows),
             auth={"kubeconfig": internal, "kubeconfig-loopback": loopback},
@@ -190,6 +197,28 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
         *dict.fromkeys(need for machine in joining for need in _joining(machine)),
     )
     return Asset(BOOTSTRAP, make, facts, needs, FOLDERS)
+
+
+def bootstrap_facts(site: Site, payload: Payload) -> BootstrapFacts:
+    networking = site.networking
+    return BootstrapFacts(
+        cluster_name=site.cluster_name,
+        domain=site.domain,
+        api_host=site.api_host,
+        api_int_host=site.api_int_host,
+        name=site.bootstrap.name,
+        fqdn=site.fqdn(site.bootstrap),
+        address=str(site.bootstrap.address),
+        service_networks=tuple(str(cidr) for cidr in networking.service_networks),
+        cluster_networks=tuple(
+            Network(str(network.cidr), network.host_prefix) for network in networking.cluster_networks
+        ),
+        control_plane_replicas=site.control_plane_replicas,
+        masters=tuple(str(machine.address) for machine in site.masters),
+        release_version=payload.version,
+        release_image=payload.release_image,
+        images={name: payload.images[name] for name in IMAGES},
+    )
 
 
 def _tls(given: Given, rows: list[certificates.Row]) -> Files:

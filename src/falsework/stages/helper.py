@@ -27,7 +27,7 @@ _PATIENCE = 60.0
 
 def _files(context: Context) -> HelperFiles:
     site = context.site
-    return helper_config(site, read_assets(site, context.lab.site_folder), machine_code())
+    return helper_config(site, read_assets(site, context.lab.site_folder), machine_code("boot-server"))
 
 
 def _is_running(context: Context) -> bool:
