@@ -18,12 +18,12 @@ from falsework.errors import FalseworkError
 from falsework.files import write_file
 from falsework.lab.folder import NETWORK, Lab
 from falsework.machines.namespaces import is_namespace
+from falsework.release import oc
 from falsework.site.model import Site
 
 if TYPE_CHECKING:
     # Every kubectl would load it, and none needs it.
-    from falsework.release import oc
-from falsework.release.inventory import Release
+    from falsework.release.inventory import Release
 
 PROGRAMS = ("kubectl", "crictl", "etcdctl", "etcdutl")
 _NSSWITCH = Path("/etc/nsswitch.conf")
@@ -123,6 +123,10 @@ class View:
 def require_root() -> None:
     if os.geteuid() != 0:
         raise FalseworkError("only root can look into a lab", fix="run the same command with sudo")
+
+
+def programs_are_there(lab: Lab) -> bool:
+    return all((lab.programs / name).exists() for name in (*PROGRAMS, oc.NAME))
 
 
 def install_programs(lab: Lab, release: Release) -> None:
