@@ -18,12 +18,12 @@ from falsework.errors import FalseworkError
 from falsework.files import write_file
 from falsework.lab.folder import NETWORK, Lab
 from falsework.machines.namespaces import is_namespace
+from falsework.release import oc
 from falsework.site.model import Site
 
 if TYPE_CHECKING:
     # Every kubectl would load it, and none needs it.
-    from falsework.release import oc
-from falsework.release.inventory import Release
+    from falsework.release.inventory import Release
 
 PROGRAMS = ("kubectl", "crictl", "etcdctl", "etcdutl")
 _NSSWITCH = Path("/etc/nsswitch.conf")
