@@ -11,7 +11,7 @@ from typing import Any
 
 from falsework.assets.bootstrap_facts import BootstrapFacts
 from falsework.assets.serialize import to_yaml
-from falsework.bootstrap import places
+from falsework.bootstrap import mcs_records, places
 
 Pod = dict[str, Any]
 
@@ -33,6 +33,7 @@ _SECRETS = "/etc/kubernetes/secrets"
 _KUBECONFIGS = "/etc/kubernetes/kubeconfigs"
 _ETCD_CERTS = "/etc/ssl/etcd"
 _ETCD_DATA = "/var/lib/etcd"
+_BOOT_ID = "/run/falsework/boot_id"
 
 
 @dataclass(frozen=True)
@@ -215,14 +216,17 @@ def machine_config_server(facts: BootstrapFacts) -> Pod:
     container = _Container(
         "machine-config-server",
         facts.images["falsework"],
-        _ours("machine-config-server"),
+        [*_ours("machine-config-server"), f"--boot-id={_BOOT_ID}"],
         (
+            # A container sees the kernel's, which machines that share a kernel have in common.
+            _Mount("boot-id", Path(mcs_records.BOOT_ID), _BOOT_ID, "File"),
             _Mount("config", places.MCS_CONFIG, str(places.MCS_CONFIG)),
             _Mount("certs", places.MCS_TLS, str(places.MCS_TLS)),
             _Mount("state", places.MCS_STATE, str(places.MCS_STATE), "DirectoryOrCreate", read_only=False),
         ),
         "20m",
         "50Mi",
+        probes={**_ready("/healthz", MCS_PORT, "HTTPS"), **_alive("/healthz", MCS_PORT, "HTTPS")},
     )
     return _pod("openshift-machine-config-operator", "bootstrap-machine-config-operator", container)
 
@@ -310,6 +314,16 @@ def _command(program: str, flags: dict[str, Any]) -> list[str]:
 
 def _ours(entry_point: str) -> list[str]:
     return ["/usr/bin/python3", "-m", "falsework.in_machine", entry_point]
+
+
+def _ready(path: str, port: int, scheme: str) -> dict[str, Any]:
+    return {
+        "readinessProbe": {
+            "httpGet": {"host": "127.0.0.1", "path": path, "port": port, "scheme": scheme},
+            "periodSeconds": 5,
+            "timeoutSeconds": 5,
+        }
+    }
 
 
 def _alive(path: str, port: int, scheme: str) -> dict[str, Any]:

@@ -13,16 +13,16 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcs_process import BOOT, PATIENCE, ConfigServer, config_server, eventually
 
 from falsework.assets.ignition import files_in
 from falsework.site.load import default_site
+from mcs_process import BOOT, PATIENCE, ConfigServer, config_server, eventually
 
 SERVER = "127.0.0.1"
 STRANGER = "127.0.0.99"
@@ -91,13 +91,19 @@ def secure(server: ConfigServer, client: str, first: bytes = b"") -> ssl.SSLSock
 
 
 def ask(
-    server: ConfigServer, path: str, client: str, method: str = "GET", first: bytes = b"", **headers: str
+    server: ConfigServer,
+    path: str,
+    client: str,
+    method: str = "GET",
+    *,
+    first: bytes = b"",
+    headers: Mapping[str, str] | None = None,
 ) -> Answer:
     connection = http.client.HTTPConnection(server.host, server.port)
     connection.sock = secure(server, client, first)
     with contextlib.closing(connection):
         connection.putrequest(method, path, skip_accept_encoding=True)
-        for name, value in headers.items():
+        for name, value in (headers or {}).items():
             connection.putheader(name, value)
         connection.endheaders()
         response = connection.getresponse()
@@ -126,7 +132,7 @@ def written(server: ConfigServer, client: str, **fields: object) -> dict[str, An
 def test_a_machine_gets_the_config_of_its_role_with_its_own_credential(server: ConfigServer) -> None:
     configs = {}
     for machine in (FIRST, SECOND):
-        answer = ask(server, "/config/master", str(machine.address), Accept=IGNITION)
+        answer = ask(server, "/config/master", str(machine.address), headers={"Accept": IGNITION})
         assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
         assert int(answer.headers["content-length"]) == len(answer.body)
         files = configs[machine.name] = files_in(answer.config)
@@ -145,7 +151,8 @@ def test_what_was_handed_out_is_noted_for_the_approver(fresh: ConfigServer) -> N
     before = time.time()
     ask(fresh, "/config/master", str(FIRST.address), "HEAD")
     ask(fresh, "/config/worker", str(SECOND.address))
-    ask(fresh, "/config/master", str(FIRST.address), Accept="application/vnd.coreos.ignition+json;version=2.2.0")
+    old = {"Accept": "application/vnd.coreos.ignition+json;version=2.2.0"}
+    ask(fresh, "/config/master", str(FIRST.address), headers=old)
     assert fresh.served() == {}
     assert ask(fresh, "/config/master", str(FIRST.address)).status == 200
     eventually(lambda: list(fresh.served()) == [SITE.fqdn(FIRST)], "it is not noted")
@@ -166,7 +173,7 @@ def test_what_was_handed_out_is_noted_for_the_approver(fresh: ConfigServer) -> N
 @pytest.mark.parametrize("client", [STRANGER, SERVER, str(SITE.bootstrap.address), BALANCER])
 def test_strangers_get_nothing(server: ConfigServer, path: str, client: str) -> None:
     forged = {"X-Forwarded-For": str(FIRST.address), "Forwarded": f"for={FIRST.address}", "Accept": IGNITION}
-    answer = ask(server, path, client, **forged)
+    answer = ask(server, path, client, headers=forged)
     assert answer.status == (404 if path == "/config/" else 403)
     assert b"kubeconfig" not in answer.body
     assert len(answer.body) < 200
@@ -201,7 +208,7 @@ def test_workers_wait_until_there_is_a_control_plane(server: ConfigServer, asset
     ],
 )
 def test_the_accept_header_picks_the_spec(server: ConfigServer, accept: str, status: int, version: str | None) -> None:
-    answer = ask(server, "/config/master", str(FIRST.address), **({"Accept": accept} if accept else {}))
+    answer = ask(server, "/config/master", str(FIRST.address), headers={"Accept": accept} if accept else {})
     assert answer.status == status
     if version:
         assert answer.config["ignition"]["version"] == version

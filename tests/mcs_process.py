@@ -87,9 +87,11 @@ def config_server(
                 (assets / f"tls/machine-config-server.{ending}").read_bytes()
             )
         words = (
-            *(*around, "setpriv", "--pdeathsig", "KILL", "--", sys.executable, folder / "falsework.pyz"),
-            *("machine-config-server", "--configs", server.configs, "--certificates", folder / "tls"),
-            *("--state", folder / "state", "--boot-id", folder / "boot_id", "--address", address, "--port", str(port)),
+            *around,
+            *("setpriv", "--pdeathsig", "KILL", "--", sys.executable, str(folder / "falsework.pyz")),
+            *("machine-config-server", "--configs", str(server.configs), "--certificates", str(folder / "tls")),
+            *("--state", str(folder / "state"), "--boot-id", str(folder / "boot_id")),
+            *("--address", address, "--port", str(port)),
             *(f"--pool={pool}" for pool in pools),
         )
         with (
