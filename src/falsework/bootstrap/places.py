@@ -24,8 +24,6 @@ STATIC_PODS = KUBERNETES / "manifests"
 SECRETS = KUBERNETES / "bootstrap-secrets"
 """Kubeconfigs of the temporary control plane; gone with it."""
 MCS_TLS = Path("/etc/ssl/mcs")
-MCS_CONFIG = Path("/etc/mcs")
-MCS_STATE = Path("/var/lib/falsework/mcs")
 
 ETCD_POD = STATIC_PODS / "etcd-member-pod.yaml"
 MCS_POD = STATIC_PODS / "machineconfigoperator-bootstrap-pod.yaml"

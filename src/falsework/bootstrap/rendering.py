@@ -13,6 +13,7 @@ from falsework.assets.bootstrap_facts import BootstrapFacts
 from falsework.assets.serialize import to_yaml
 from falsework.bootstrap import places, static_pods
 from falsework.bootstrap.disk import Disk
+from falsework.bootstrap.mcs_pod import machine_config_server_pod
 from falsework.errors import FalseworkError
 
 API_POD = "kube-apiserver-pod.yaml"
@@ -48,7 +49,7 @@ class Rendering:
         for ending, mode in (("crt", 0o644), ("key", 0o600)):
             content = self._disk.read(places.TLS / f"machine-config-server.{ending}")
             self._disk.write(places.MCS_TLS / f"tls.{ending}", content, mode)
-        self._disk.write(places.MCS_POD, to_yaml(static_pods.machine_config_server(self._facts)), _POD_MODE)
+        self._disk.write(places.MCS_POD, to_yaml(machine_config_server_pod(self._facts.images["falsework"])), _POD_MODE)
 
     def etcd(self) -> None:
         self._disk.write(places.ETCD_POD, to_yaml(static_pods.etcd(self._facts)), _POD_MODE)

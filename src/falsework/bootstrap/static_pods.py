@@ -19,7 +19,6 @@ API_PORT = 6443
 ETCD_PORT = 2379
 ETCD_PEER_PORT = 2380
 ETCD_METRICS_PORT = 9978
-MCS_PORT = 22623
 ETCD_MEMBER_NAME = "etcd-bootstrap"
 ISSUER = "https://kubernetes.default.svc"
 
@@ -210,23 +209,6 @@ def kube_scheduler(facts: BootstrapFacts) -> Pod:
     return _client_of_the_api(facts, "kube-scheduler", {}, "20m", "50Mi")
 
 
-def machine_config_server(facts: BootstrapFacts) -> Pod:
-    """It needs files only, so it answers before anything else does."""
-    container = _Container(
-        "machine-config-server",
-        facts.images["falsework"],
-        _ours("machine-config-server"),
-        (
-            _Mount("config", places.MCS_CONFIG, str(places.MCS_CONFIG)),
-            _Mount("certs", places.MCS_TLS, str(places.MCS_TLS)),
-            _Mount("state", places.MCS_STATE, str(places.MCS_STATE), "DirectoryOrCreate", read_only=False),
-        ),
-        "20m",
-        "50Mi",
-    )
-    return _pod("openshift-machine-config-operator", "bootstrap-machine-config-operator", container)
-
-
 def cluster_version_operator(facts: BootstrapFacts) -> Pod:
     container = _Container(
         "cluster-version-operator",
@@ -235,6 +217,8 @@ def cluster_version_operator(facts: BootstrapFacts) -> Pod:
             *_ours("cluster-version-operator"),
             f"--kubeconfig={_KUBECONFIGS}/kubeconfig",
             f"--release-image={facts.release_image}",
+            f"--release-version={facts.release_version}",
+            "--leader-elect",
         ],
         (_KUBECONFIG_FILES,),
         "20m",

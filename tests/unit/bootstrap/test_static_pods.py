@@ -16,11 +16,12 @@ from bootstrap_samples import ignited, sample_facts
 from falsework.assets.bootstrap_facts import IMAGES, BootstrapFacts, Network
 from falsework.assets.serialize import to_yaml
 from falsework.bootstrap import static_pods
+from falsework.bootstrap.mcs_pod import machine_config_server_pod
 from falsework.bootstrap.rendering import TEMPORARY
 
 GOLDEN = Path(__file__).parent / "golden" / "static-pods.yaml"
 ALL: dict[str, Callable[[BootstrapFacts], static_pods.Pod]] = {
-    "machineconfigoperator-bootstrap-pod.yaml": static_pods.machine_config_server,
+    "machineconfigoperator-bootstrap-pod.yaml": lambda facts: machine_config_server_pod(facts.images["falsework"]),
     "etcd-member-pod.yaml": static_pods.etcd,
     **TEMPORARY,
 }
