@@ -42,7 +42,7 @@ class Bootkube:
         say("Starting bootkube.sh...")
         rendering = Rendering(self.disk, self.facts)
         rendering.clean()
-        self._render(rendering)
+        self.render(rendering)
         self._resolve()
         self.stages.run("wait-for-etcd", self._wait_for_etcd, "Waiting for etcd to be healthy...")
         self.stages.run("cb-bootstrap", lambda: self._cluster_bootstrap(rendering), "Starting cluster-bootstrap...")
@@ -52,7 +52,7 @@ class Bootkube:
 
     # The temporary control plane
 
-    def _render(self, rendering: Rendering) -> None:
+    def render(self, rendering: Rendering) -> None:
         stages = self.stages
         # First what needs nobody: masters wait for the one, everything else for the other.
         stages.run("mco-bootstrap", rendering.machine_config_server, "Rendering MCO manifests...")

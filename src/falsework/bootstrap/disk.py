@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from falsework.files import remove_tree, write_file
+from falsework.files import is_draft, remove_tree, write_file
 
 
 class Disk:
@@ -35,9 +35,15 @@ class Disk:
 
     def write(self, path: Path, content: bytes, mode: int = 0o644) -> None:
         """Nothing happens if it is there already, as it should be."""
-        place = self.place(path)
-        if not _is(place, content, mode):
-            write_file(place, content, mode)
+        if not self.is_written(path, content, mode):
+            write_file(self.place(path), content, mode)
+
+    def is_written(self, path: Path, content: bytes, mode: int) -> bool:
+        try:
+            with self.place(path).open("rb") as file:
+                return os.fstat(file.fileno()).st_mode & 0o777 == mode and file.read() == content
+        except FileNotFoundError:
+            return False
 
     def move(self, source: Path, target: Path) -> None:
         self.place(target).parent.mkdir(parents=True, exist_ok=True)
@@ -58,12 +64,5 @@ class Disk:
         """What a killed run left there half-written."""
         place = self.place(folder)
         for path in place.glob(".*") if place.is_dir() else ():
-            path.unlink()
-
-
-def _is(place: Path, content: bytes, mode: int) -> bool:
-    try:
-        with place.open("rb") as file:
-            return os.fstat(file.fileno()).st_mode & 0o777 == mode and file.read() == content
-    except FileNotFoundError:
-        return False
+            if is_draft(path.name):
+                path.unlink()

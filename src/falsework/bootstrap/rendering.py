@@ -82,5 +82,5 @@ class Rendering:
 
     def clean(self) -> None:
         """Of what a killed run left, nothing is used: a draft becomes a file by its name alone."""
-        for folder in {places.STATIC_PODS, places.BOOTSTRAP_MANIFESTS, places.SECRETS, places.MCS_TLS}:
+        for folder in (places.HOME, places.STATIC_PODS, places.BOOTSTRAP_MANIFESTS, places.SECRETS, places.MCS_TLS):
             self._disk.remove_drafts(folder)

@@ -16,10 +16,10 @@ from falsework.bootstrap import mcs_records, places
 Pod = dict[str, Any]
 
 API_PORT = 6443
+MCS_PORT = 22623
 ETCD_PORT = 2379
 ETCD_PEER_PORT = 2380
 ETCD_METRICS_PORT = 9978
-MCS_PORT = 22623
 ETCD_MEMBER_NAME = "etcd-bootstrap"
 ISSUER = "https://kubernetes.default.svc"
 
@@ -239,6 +239,8 @@ def cluster_version_operator(facts: BootstrapFacts) -> Pod:
             *_ours("cluster-version-operator"),
             f"--kubeconfig={_KUBECONFIGS}/kubeconfig",
             f"--release-image={facts.release_image}",
+            f"--release-version={facts.release_version}",
+            "--leader-elect",
         ],
         (_KUBECONFIG_FILES,),
         "20m",
