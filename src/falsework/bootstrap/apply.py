@@ -14,10 +14,11 @@ from pathlib import Path
 
 from falsework.assets.serialize import documents_in
 from falsework.errors import FalseworkError
-from falsework.kube.client import ApiError, Client, Object, Unreachable
+from falsework.kube.client import APPLY, ApiError, Client, Object, Unreachable
 from falsework.kube.resources import Resource
 
 SUFFIXES = (".yaml", ".yml", ".json")
+MANAGER = "cluster-bootstrap"
 
 _PAUSE = 0.2
 _PATIENT_PAUSE = 2.0
@@ -150,15 +151,10 @@ def _create(client: Client, file: str, body: Object, log: _Log) -> None:
     called = _spelled(resource, str(name), namespace)
     live = _live(client, resource, str(name), namespace)
     if live is None:
-        try:
-            live = client.create(resource, body, namespace)
-        except ApiError as error:
-            if error.reason != "AlreadyExists":
-                raise
-            live = client.get(resource, str(name), namespace)
-            log.say(f'Skipped "{file}" {called} as it already exists')
-        else:
-            log.say(f'Created "{file}" {called}')
+        # Applied, not posted: for two seconds after a definition came, the API holds back every post of its objects.
+        body = {**body, "metadata": {**body["metadata"], **({"namespace": namespace} if namespace else {})}}
+        live = client.patch(resource, str(name), body, namespace, kind=APPLY, field_manager=MANAGER)
+        log.say(f'Created "{file}" {called}')
     else:
         log.say(f'Skipped "{file}" {called} as it already exists')
     # What a person wrote as status is lost at creation, where status is a part of its own.

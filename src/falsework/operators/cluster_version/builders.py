@@ -13,6 +13,8 @@ from falsework.operators.runtime.conditions import status_of
 
 MANAGER = "cluster-version-operator"
 
+_WORKLOADS = ("Deployment", "DaemonSet")
+
 _ESTABLISHED_WITHIN = 5.0
 _LOOK_AGAIN = 0.05
 
@@ -29,26 +31,20 @@ class NotYet(FalseworkError):  # noqa: N818 - it is no error: the manifest is in
 def apply(client: Client, manifest: Manifest, mode: Mode) -> None:
     """Make it so; NotYet while the cluster is still getting there."""
     if manifest.kind == "ClusterOperator":
-        return _check_operator(pre_create(client, manifest), manifest, mode)
+        _check_operator(pre_create(client, manifest), manifest, mode)
+        return
     resource = client.resource_of(manifest.body)
     if resource.namespaced and not manifest.namespace:
         raise FalseworkError(f"{manifest} names no namespace")
-    existed = True
-    if manifest.create_only:
-        live = _get(client, resource, manifest)
-        if live is None:
-            live = client.create(resource, _without_status(manifest.body), manifest.namespace)
-    else:
-        if manifest.kind in ("Deployment", "DaemonSet") and mode is Mode.INSTALL:
-            existed = _get(client, resource, manifest) is not None
-        # Only the fields the release names: what others added, defaults among it, stays.
-        body = _without_status(manifest.body)
-        live = client.patch(resource, manifest.name, body, manifest.namespace, kind=APPLY, field_manager=MANAGER)
+    looked_at_first = manifest.create_only or (manifest.kind in _WORKLOADS and mode is Mode.INSTALL)
+    live = _get(client, resource, manifest) if looked_at_first else None
+    existed = live is not None or not looked_at_first
+    if live is None or not manifest.create_only:
+        live = _put(client, resource, manifest)
     check = _CHECKS.get(manifest.kind)
     # What was only just created is not waited for in an install: it may need what comes after it.
     if check is not None and existed:
         check(client, manifest, live)
-    return None
 
 
 def pre_create(client: Client, manifest: Manifest) -> Object:
@@ -56,12 +52,7 @@ def pre_create(client: Client, manifest: Manifest) -> Object:
     live = _get(client, CLUSTER_OPERATORS, manifest)
     if live is not None:
         return live
-    try:
-        live = client.create(CLUSTER_OPERATORS, _without_status(manifest.body))
-    except ApiError as error:
-        if error.reason != "AlreadyExists":
-            raise
-        return client.get(CLUSTER_OPERATORS, manifest.name)
+    live = _put(client, CLUSTER_OPERATORS, manifest)
     related = (manifest.body.get("status") or {}).get("relatedObjects")
     if related and not live.get("status"):
         live = client.replace(CLUSTER_OPERATORS, {**live, "status": {"relatedObjects": related}}, "status")
@@ -77,8 +68,10 @@ def _get(client: Client, resource: Resource, manifest: Manifest) -> Object | Non
         return None
 
 
-def _without_status(body: Object) -> Object:
-    return {key: value for key, value in body.items() if key != "status"}
+def _put(client: Client, resource: Resource, manifest: Manifest) -> Object:
+    """Only the fields the release names: what others added, defaults among it, stays."""
+    body = {key: value for key, value in manifest.body.items() if key != "status"}
+    return client.patch(resource, manifest.name, body, manifest.namespace, kind=APPLY, field_manager=MANAGER)
 
 
 def _check_operator(live: Object, manifest: Manifest, mode: Mode) -> None:

@@ -120,7 +120,7 @@ def working_towards(version: str, progress: Progress) -> tuple[str, str]:
     reasons = {waiting.reason for waiting in progress.waiting}
     several = {"ClusterOperatorNotAvailable": "ClusterOperatorsNotAvailable"}
     reason = reasons.pop() if len(reasons) == 1 else "MultipleErrors"
-    return several.get(reason, reason) if len(names) > 1 else reason, f"{text}, waiting on {_listed(names)}"
+    return several.get(reason, reason) if len(names) > 1 else reason, f"{text}, waiting on {', '.join(names)}"
 
 
 def _failing(situation: Situation) -> tuple[str, str]:
@@ -181,11 +181,6 @@ def _invalid(spec: Object, payload: Payload) -> list[Condition]:
     asked = wanted.get("version") or wanted.get("image")
     message = f"The cluster version is invalid: spec.desiredUpdate: {asked} is not the release of this operator"
     return [condition("Invalid", True, "InvalidClusterVersion", message)]
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def _lower(text: str) -> str:

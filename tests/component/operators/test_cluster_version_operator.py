@@ -1,0 +1,227 @@
+"""The Cluster Version Operator against a real API."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from real_api import RealApi
+from version_operator import IMAGE, VERSION, version_operator
+
+from falsework.assets.serialize import to_yaml
+from falsework.kube.client import ApiError, Client, Object, Unreachable
+from falsework.kube.resources import (
+    CLUSTER_OPERATORS,
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_VERSIONS,
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    ETCDS,
+    LEASES,
+    NAMESPACES,
+)
+from falsework.manifests.objects import named
+from falsework.manifests.release import definitions, release_manifests
+from falsework.operators.runtime.conditions import condition, now, updated
+from falsework.release.inventory import Release
+
+CLUSTER_ID = "01234567-89ab-cdef-0123-456789abcdef"
+OPERATORS = {
+    body["metadata"]["name"]
+    for bodies in release_manifests(VERSION).values()
+    for body in bodies
+    if body["kind"] == "ClusterOperator"
+}
+TOTAL = sum(map(len, release_manifests(VERSION).values()))
+
+
+@pytest.fixture
+def api(release: Release, programs: Path, tmp_path: Path) -> Iterator[RealApi]:
+    with RealApi.in_folder(release, programs, tmp_path / "api") as api:
+        yield api
+
+
+def until(condition: Callable[[], object], seconds: float = 30, log: Path | None = None) -> None:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if condition():
+                return
+        except (ApiError, Unreachable, KeyError, StopIteration):
+            pass
+        assert time.monotonic() < deadline, log.read_text() if log else ""
+        time.sleep(0.05)
+
+
+def version_object(overrides: list[Object] | None = None) -> Object:
+    spec = {"clusterID": CLUSTER_ID, "channel": "stable-1.2", **({"overrides": overrides} if overrides else {})}
+    return named("config.openshift.io/v1", "ClusterVersion", "version", spec=spec)
+
+
+def said(client: Client, kind: str) -> Object:
+    conditions = client.get(CLUSTER_VERSIONS, "version")["status"]["conditions"]
+    found: Object = next(entry for entry in conditions if entry["type"] == kind)
+    return found
+
+
+def create_version(client: Client, overrides: list[Object] | None = None) -> None:
+    until(lambda: client.create(CLUSTER_VERSIONS, version_object(overrides)))
+
+
+def report(client: Client, name: str, *, available: bool = True) -> None:
+    """What an operator does when its operand works."""
+    live = client.get(CLUSTER_OPERATORS, name)
+    new = [condition("Available", available), condition("Progressing", False), condition("Degraded", False)]
+    old = (live.get("status") or {}).get("conditions") or []
+    status = {
+        **(live.get("status") or {}),
+        "conditions": updated(old, new, now()),
+        "versions": [{"name": "operator", "version": VERSION}],
+    }
+    client.replace(CLUSTER_OPERATORS, {**live, "status": status}, "status")
+
+
+def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
+    client, log = api.client(), tmp_path / "log"
+    with version_operator(api, log, "--resync=2") as process:
+        create_version(client)
+
+        # It comes as far as it can alone, says what it waits for, and does not call that a failure.
+        waiting = f"Working towards {VERSION}: {TOTAL - len(OPERATORS)} of {TOTAL} done ("
+        until(lambda: said(client, "Progressing")["message"].startswith(waiting), log=log)
+        progressing = said(client, "Progressing")
+        assert ", waiting on " in progressing["message"]
+        assert progressing["reason"] == "ClusterOperatorsNotAvailable"
+        assert said(client, "Available")["status"] == said(client, "Failing")["status"] == "False"
+        assert {item["metadata"]["name"] for item in client.list(CLUSTER_OPERATORS).items} == OPERATORS
+        related = client.get(CLUSTER_OPERATORS, "etcd")["status"]["relatedObjects"]
+        assert related[0] == {"group": "", "resource": "namespaces", "name": "openshift-etcd-operator"}
+        found = {item["metadata"]["name"] for item in client.list(CUSTOM_RESOURCE_DEFINITIONS).items}
+        assert found == {f"{one.plural}.{one.group}" for one in definitions()}
+
+        # The API is away for a while: it goes on where it was.
+        api.kill("kube-apiserver")
+        time.sleep(1)
+        api.start_apiserver()
+        for name in sorted(OPERATORS - {"etcd"}):
+            report(client, name)
+        until(lambda: said(client, "Progressing")["message"].endswith("waiting on etcd"), log=log)
+        assert said(client, "Progressing")["reason"] == "ClusterOperatorNotAvailable"
+
+        report(client, "etcd")
+        until(lambda: said(client, "Available")["status"] == "True", 5, log)
+        assert said(client, "Available")["message"] == f"Done applying {VERSION}"
+        assert said(client, "Progressing")["message"] == f"Cluster version is {VERSION}"
+        status = client.get(CLUSTER_VERSIONS, "version")["status"]
+        assert status["desired"] == {"version": VERSION, "image": IMAGE}
+        assert status["availableUpdates"] is None
+        (entry,) = status["history"]
+        assert entry["state"] == "Completed"
+        assert entry["startedTime"] <= entry["completionTime"]
+
+        _drift_is_put_back(client, log)
+
+        # An operator that fails is told, and one that is well again too.
+        report(client, "dns", available=False)
+        until(lambda: said(client, "Failing")["status"] == "True", 5, log)
+        assert said(client, "Failing")["reason"] == "ClusterOperatorNotAvailable"
+        message = f"Error while reconciling {VERSION}: cluster operator dns is not available"
+        assert said(client, "Progressing")["message"] == message
+        assert said(client, "Available")["status"] == "True"
+        report(client, "dns")
+        until(lambda: said(client, "Failing")["status"] == "False", 5, log)
+
+        # Nothing changes any more: nothing is written any more.
+        before = client.get(CLUSTER_VERSIONS, "version")["metadata"]["resourceVersion"]
+        time.sleep(5)
+        assert client.get(CLUSTER_VERSIONS, "version")["metadata"]["resourceVersion"] == before
+        assert process.poll() is None
+    assert process.returncode == 0
+    lines = log.read_text().splitlines()
+    assert len(lines) < 80, lines
+
+
+def _drift_is_put_back(client: Client, log: Path) -> None:
+    pools = "machineconfigpools.machineconfiguration.openshift.io"
+    old = client.get(CUSTOM_RESOURCE_DEFINITIONS, pools)["metadata"]["uid"]
+    client.delete(CUSTOM_RESOURCE_DEFINITIONS, pools)
+    client.patch(CLUSTER_ROLE_BINDINGS, "kube-apiserver", {"subjects": []})
+    client.patch(NAMESPACES, "openshift-etcd", {"metadata": {"labels": {"mine": "stays"}}})
+    # Made once: what its owner changes stays changed.
+    client.patch(ETCDS, "cluster", {"spec": {"logLevel": "Debug"}})
+    until(lambda: client.get(CUSTOM_RESOURCE_DEFINITIONS, pools)["metadata"]["uid"] != old, log=log)
+    until(lambda: client.get(CLUSTER_ROLE_BINDINGS, "kube-apiserver")["subjects"], log=log)
+    time.sleep(2.5)
+    assert client.get(NAMESPACES, "openshift-etcd")["metadata"]["labels"]["mine"] == "stays"
+    assert client.get(ETCDS, "cluster")["spec"]["logLevel"] == "Debug"
+
+    # Its own object and definition, too; and it remembers.
+    client.delete(CUSTOM_RESOURCE_DEFINITIONS, "clusterversions.config.openshift.io")
+    until(lambda: said(client, "Available")["status"] == "True", log=log)
+    assert client.get(CLUSTER_VERSIONS, "version")["spec"]["clusterID"] == CLUSTER_ID
+
+
+def test_what_is_overridden_is_left_alone(api: RealApi, tmp_path: Path) -> None:
+    folder = tmp_path / "release-manifests"
+    folder.mkdir()
+    for file, bodies in release_manifests(VERSION).items():
+        if file.startswith("0000_00_"):
+            (folder / file).write_bytes(to_yaml(*bodies))
+    settings = [named("v1", "ConfigMap", name, "default", data={"by": "release"}) for name in ("theirs", "mine")]
+    (folder / "0000_50_settings_01_maps.yaml").write_bytes(to_yaml(*settings))
+    broken = named("v1", "ConfigMap", "lost", "nowhere", data={})
+    (folder / "0000_60_broken_01_map.yaml").write_bytes(to_yaml(broken))
+    client, log = api.client(), tmp_path / "log"
+    client.create(CONFIG_MAPS, named("v1", "ConfigMap", "mine", "default", data={"by": "me"}))
+    override = {"group": "", "kind": "ConfigMap", "namespace": "default", "name": "mine", "unmanaged": True}
+    with version_operator(api, log, "--resync=1", f"--release-manifests={folder}"):
+        create_version(client, [override])
+        until(lambda: client.get(CONFIG_MAPS, "theirs", "default"), log=log)
+        upgradeable = said(client, "Upgradeable")
+        assert (upgradeable["status"], upgradeable["reason"]) == ("False", "ClusterVersionOverridesSet")
+        assert client.get(CONFIG_MAPS, "mine", "default")["data"] == {"by": "me"}
+
+        # What cannot be applied is named, with the API's own reason, once it has lasted.
+        until(lambda: said(client, "Failing")["status"] == "True", log=log)
+        assert said(client, "Failing")["reason"] == "UpdatePayloadFailed"
+        assert 'configmap "nowhere/lost"' in said(client, "Failing")["message"]
+        assert said(client, "Progressing")["message"].startswith(
+            f"Unable to apply {VERSION}: could not update configmap"
+        )
+        client.create(NAMESPACES, named("v1", "Namespace", "nowhere"))
+        until(lambda: said(client, "Available")["status"] == "True", log=log)
+        assert said(client, "Failing")["status"] == "False"
+
+        # Given back, it is the release's again.
+        client.patch(CLUSTER_VERSIONS, "version", {"spec": {"overrides": None}})
+        until(lambda: client.get(CONFIG_MAPS, "mine", "default")["data"] == {"by": "release"}, 10, log)
+        until(lambda: not [one for one in _conditions(client) if one["type"] == "Upgradeable"], 10, log)
+
+
+def _conditions(client: Client) -> list[Object]:
+    found: list[Object] = client.get(CLUSTER_VERSIONS, "version")["status"]["conditions"]
+    return found
+
+
+def test_one_leads_and_hands_over(api: RealApi, tmp_path: Path) -> None:
+    client = api.client()
+    client.create(NAMESPACES, named("v1", "Namespace", "openshift-cluster-version"))
+
+    def holder() -> str:
+        return str(client.get(LEASES, "version", "openshift-cluster-version")["spec"]["holderIdentity"])
+
+    first_log, second_log = tmp_path / "first", tmp_path / "second"
+    with version_operator(api, first_log, "--leader-elect") as first:
+        until(holder, log=first_log)
+        first_holder = holder()
+        with version_operator(api, second_log, "--leader-elect"):
+            until(lambda: "Waiting to lead" in second_log.read_text(), log=second_log)
+            create_version(client)
+            first.terminate()
+            first.wait(15)
+            # Given back, not run out.
+            until(lambda: holder() not in ("", first_holder), 10, second_log)
+            until(lambda: "Leading" in second_log.read_text(), 5, second_log)
+    assert holder() == ""
