@@ -6,9 +6,10 @@ import importlib
 import sys
 
 ENTRY_POINTS = {
+    "approve-csr": "falsework.bootstrap.approver",
     "boot-server": "falsework.helper.bootserver",
 }
-"""Name → module with a `main(words)` that gives back the exit code. It may import the standard library alone."""
+"""Name → module with a `main(words)` that gives back the exit code. It may import the standard library, and PyYAML."""
 
 
 def main(words: list[str]) -> int:
