@@ -20,6 +20,7 @@ HOME = "/opt/openshift"
 DONE = f"{HOME}/.bootkube.done"
 MCS_HOME = "/etc/mcs/bootstrap"
 SCRIPTS = {
+    "approve-csr.sh": "approve-csr",
     "bootkube.sh": "bootkube",
     "release-image-download.sh": "release-image",
     "report-progress.sh": "report-progress",
