@@ -21,7 +21,7 @@ from falsework.bootstrap.machine_config_server import CONFIGS
 from falsework.site.model import Site
 
 PATIENCE = 20.0
-BOOT = "3a7c3b0e-boot"
+BOOT = "3a7c3b0e-53a1-4f6e-8a5d-2f5a6f0c1b77"
 
 
 @dataclass
@@ -75,7 +75,7 @@ def config_server(
         server = ConfigServer(Path(name), assets, address, port, site.api_int_host)
         folder = server.folder
         (folder / "falsework.pyz").write_bytes(machine_code.machine_code())
-        (folder / "boot_id").write_text(f"{BOOT}\n")
+        (folder / "boot_id").write_text(BOOT.replace("-", "") + "\n")
         for path, content in files_in(json.loads((assets / "bootstrap.ign").read_bytes())).items():
             if path.startswith(f"{CONFIGS}/"):
                 file = server.configs / path.removeprefix(f"{CONFIGS}/")
