@@ -143,5 +143,9 @@ def main(words: Sequence[str]) -> int:
         return 1
     server = MachineConfigServer(Files(settings.configs), site, settings.pool, Ledger(settings.state), served)
     door = Door(certificate.context, lambda: site.value().balancers)
-    run(server, settings.address, settings.port, door)
+    try:
+        run(server, settings.address, settings.port, door)
+    except OSError as error:
+        complain(f"cannot listen on {settings.address}:{settings.port}: {error.strerror}")
+        return 1
     return 0
