@@ -2,8 +2,8 @@
 
     ./falsework bench lab
 
-A lab of its own, on this host, removed at the end. The Machine Config Server is stood in for by a file server in the
-bootstrap machine's network, which is up before the machines are. Ends with 1 if a limit is missed.
+A lab of its own, on this host, removed at the end. The Machine Config Server runs beside the bootstrap machine, in its
+network, is up before the machines are, and serves workers too. Ends with 1 if a limit is missed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -25,14 +24,16 @@ from falsework.lab.journal import Journal
 from falsework.machines.nspawn import Nspawn
 from falsework.machines.provider import Power
 from falsework.release.cache import default_root
+from falsework.site import ports
 from falsework.site.load import default_site
 from falsework.site.model import Site
 from falsework.stages.events import read_events
 
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from mcs_process import config_server
+
 HELPER_LIMIT, MACHINES_LIMIT, ALONE_LIMIT = 3.0, 8.0, 2.0
 KUBELET_HEALTH = 10248
-ROOT = Path(__file__).parents[1]
-CONFIG_SERVER = ROOT / "tests" / "component" / "machines" / "config_server.py"
 
 
 def main() -> int:
@@ -58,7 +59,10 @@ def measure(lab: Lab, site: Site) -> int:
     helper = stages["helper"]["seconds"]
     machines = Nspawn(lab, Journal(lab.journal))
     names = [machine.name for machine in site.machines]
-    with config_server(lab, site):
+    around = ("nsenter", f"--net={lab.netns_path(site.bootstrap.name)}", "--")
+    pools = ("master", "worker")
+    port = ports.MACHINE_CONFIG_SERVER
+    with config_server(site, lab.site_folder, "0.0.0.0", port, around=around, pools=pools):
         alone = alone_seconds(lab, site, machines)
         began = time.monotonic()
         falsework("machine", "start", "--all", "--no-wait", "--dir", str(lab.site_folder))
@@ -76,27 +80,6 @@ def measure(lab: Lab, site: Site) -> int:
     print(f"  switched on after     {switched:6.2f} s  (made, and their images linked)")
     print(f"one machine alone       {alone:6.2f} s  (limit {ALONE_LIMIT}), from its config to a healthy kubelet")
     return 0 if helper < HELPER_LIMIT and booted < MACHINES_LIMIT and alone < ALONE_LIMIT else 1
-
-
-@contextlib.contextmanager
-def config_server(lab: Lab, site: Site) -> Iterator[None]:
-    """Answers on 22623 what the Machine Config Server would."""
-    assets, served = lab.site_folder, lab.root / "config-server"
-    (served / "config").mkdir(parents=True)
-    (served / "healthz").write_text("ok")
-    for role in ("master", "worker"):
-        (served / "config" / role).write_bytes((assets / "rendered" / f"{role}.ign").read_bytes())
-    pair = served.with_suffix(".pem")
-    pair.touch(0o600)
-    pair.write_bytes(b"".join((assets / "tls" / f"machine-config-server.{end}").read_bytes() for end in ("crt", "key")))
-    netns = lab.netns_path(site.bootstrap.name)
-    words = ("nsenter", f"--net={netns}", sys.executable, CONFIG_SERVER, "0.0.0.0", "22623", served, pair)
-    server = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        server.kill()
-        server.wait()
 
 
 def wait(machines: Nspawn, names: list[str]) -> None:

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -39,6 +40,11 @@ def new_file(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def is_draft(name: str) -> bool:
+    """Whether that is what a killed `new_file` left behind."""
+    return re.fullmatch(r"\..+\.[a-z0-9_]{8}", name) is not None
 
 
 def write_file(path: Path, content: bytes, mode: int = 0o644) -> None:

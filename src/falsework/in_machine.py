@@ -7,8 +7,13 @@ import sys
 
 ENTRY_POINTS = {
     "boot-server": "falsework.helper.bootserver",
+    "bootkube": "falsework.bootstrap.bootkube",
+    "machine-config-server": "falsework.bootstrap.machine_config_server",
+    "release-image": "falsework.bootstrap.release_image",
+    "report-progress": "falsework.bootstrap.report_progress",
 }
-"""Name → module with a `main(words)` that gives back the exit code. It may import the standard library alone."""
+"""Name → module with a `main(words)` that gives back the exit code. It may import the standard library
+alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsework's image."""
 
 POD_ENTRY_POINTS = {
     "cluster-version-operator": "falsework.operators.cluster_version.main",

@@ -1,6 +1,7 @@
 """Falsework's own code that runs in machines, as one file: `python3 falsework.pyz boot-server`.
 
-In it are the entry points, and what they import of Falsework; so it changes only when something that runs there does.
+In it are a machine's entry points, and what they import of Falsework; so it changes only when something that runs there
+does.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import ast
 import io
 import zipfile
+from functools import cache
 from pathlib import Path
 
 from falsework.in_machine import ENTRY_POINTS
@@ -28,20 +30,21 @@ def command(entry_point: str) -> tuple[str, ...]:
     return ("/usr/bin/python3", "-I", PATH, entry_point)
 
 
-def machine_code() -> bytes:
-    """The same bytes for the same code."""
+@cache
+def machine_code(*entry_points: str) -> bytes:
+    """For a machine that is started as these. The same bytes for the same code."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        files = {str(path.relative_to(_ROOT)): path.read_bytes() for path in modules().values()}
+        files = {str(path.relative_to(_ROOT)): path.read_bytes() for path in modules(*entry_points).values()}
         for name, content in sorted({"__main__.py": _MAIN.encode(), **files}.items()):
             archive.writestr(zipfile.ZipInfo(name, _TIME), content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 
-def modules() -> dict[str, Path]:
+def modules(*entry_points: str) -> dict[str, Path]:
     """The modules in it, and their files."""
     found: dict[str, Path] = {}
-    waiting = [_STARTER, *ENTRY_POINTS.values()]
+    waiting = [_STARTER, *(ENTRY_POINTS[name] for name in entry_points)]
     while waiting:
         name = waiting.pop()
         path = _file_of(name)

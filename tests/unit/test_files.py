@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from falsework.errors import FalseworkError
-from falsework.files import explained_disk_errors, holder_of, new_file, only_one, write_file
+from falsework.files import explained_disk_errors, holder_of, is_draft, new_file, only_one, write_file
 from falsework.process import run
 
 
@@ -93,3 +93,16 @@ def test_a_lock_file_that_its_holder_removed_keeps_nobody_out_and_lets_nobody_in
     assert holder_of(lock) == f"process {os.getpid()}"
     leave.set()
     thread.join(5)
+
+
+@pytest.mark.parametrize(
+    ("name", "draft"), [(".bootkube.done", False), (".x.yaml.a1b2c3_4", True), ("x.a1b2c3_4", False)]
+)
+def test_drafts_are_told_from_files(name: str, draft: bool) -> None:
+    assert is_draft(name) is draft
+
+
+def test_a_draft_is_called_so(tmp_path: Path) -> None:
+    with new_file(tmp_path / "file"):
+        (found,) = tmp_path.iterdir()
+        assert is_draft(found.name)

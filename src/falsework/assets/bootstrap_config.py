@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from falsework import machine_code
 from falsework.assets import node
+from falsework.assets.bootstrap_facts import BootstrapFacts
 from falsework.assets.graph import Files
 from falsework.assets.ignition import Config, File, Link, Unit, config
 from falsework.assets.manifests import CVO_OVERRIDES
@@ -16,12 +18,22 @@ from falsework.site.model import Machine
 
 HOME = "/opt/openshift"
 DONE = f"{HOME}/.bootkube.done"
+MCS_HOME = "/etc/mcs/bootstrap"
+SCRIPTS = {
+    "bootkube.sh": "bootkube",
+    "release-image-download.sh": "release-image",
+    "report-progress.sh": "report-progress",
+}
+"""What OpenShift's units call, below /usr/local/bin, and what that is here."""
 
 
 @dataclass(frozen=True)
 class Contents:
     """What goes into the config, by where it goes."""
 
+    facts: BootstrapFacts
+    code: bytes
+    """What runs there of Falsework itself."""
     manifests: Files
     tls: Files
     """File name below tls/ → content."""
@@ -30,6 +42,10 @@ class Contents:
     machine_configs: dict[str, Object]
     pools: dict[str, Object]
     inventory: list[dict[str, str]]
+    balancers: list[str]
+    """Addresses of those who may speak for a machine to the Machine Config Server."""
+    join: Files
+    """Full name → the kubeconfig that machine joins with."""
     client_ca: bytes
     ssh_keys: tuple[str, ...]
     pull_secret: str | None
@@ -46,6 +62,8 @@ def bootstrap_config(machine: Machine, contents: Contents) -> Config:
             *(File(f"{HOME}/tls/{name}", content, 0o600) for name, content in sorted(contents.tls.items())),
             *(File(f"{HOME}/auth/{name}", content, 0o600) for name, content in sorted(contents.auth.items())),
             File(f"{HOME}/inventory.json", to_json(contents.inventory)),
+            File(f"{HOME}/bootstrap.json", contents.facts.to_json()),
+            *_programs(contents.code),
             *_machine_config_server(contents),
             *_host(machine, contents),
         ],
@@ -72,13 +90,26 @@ def _host(machine: Machine, contents: Contents) -> list[File]:
 
 
 def _machine_config_server(contents: Contents) -> list[File]:
-    """What the Machine Config Server serves before there is an API to ask."""
-    home = "/etc/mcs/bootstrap"
+    """What the Machine Config Server serves before there is an API to ask, and to whom."""
+    site = {"machines": contents.inventory, "balancers": contents.balancers}
     return [
-        *(File(f"{home}/machine-pools/{name}.yaml", to_yaml(pool)) for name, pool in contents.pools.items()),
+        File(f"{MCS_HOME}/site.json", to_json(site)),
+        *(File(f"{MCS_HOME}/machine-pools/{name}.yaml", to_yaml(pool)) for name, pool in contents.pools.items()),
         *(
-            File(f"{home}/machine-configs/{name}.yaml", to_yaml(entry), 0o600)
+            File(f"{MCS_HOME}/machine-configs/{name}.yaml", to_yaml(entry), 0o600)
             for name, entry in contents.machine_configs.items()
+        ),
+        *(File(f"{MCS_HOME}/join/{name}.kubeconfig", content, 0o600) for name, content in contents.join.items()),
+    ]
+
+
+def _programs(code: bytes) -> list[File]:
+    return [
+        File(machine_code.PATH, code),
+        *(
+            File(f"/usr/local/bin/{script}", f'#!/bin/sh\nexec {command} "$@"\n'.encode(), 0o555)
+            for script, entry_point in SCRIPTS.items()
+            for command in (" ".join(machine_code.command(entry_point)),)
         ),
     ]
 
@@ -168,13 +199,14 @@ def _release_image() -> Unit:
 
 
 def _bootkube() -> Unit:
-    """Not enabled itself: what waits for it pulls it in."""
+    """Not enabled itself: what waits for it pulls it in. It does not wait for the kubelet, which finds the first pods
+    when it looks for the first time."""
     text = to_unit(
         Unit={
             "Description": "Bootstrap a Kubernetes cluster",
             "Requires": "release-image.service",
             "Wants": "kubelet.service",
-            "After": "kubelet.service release-image.service",
+            "After": "release-image.service",
             "ConditionPathExists": f"!{DONE}",
         },
         Service={
@@ -218,14 +250,15 @@ def _beside_bootkube(name: str, description: str, command: str) -> Unit:
 
 
 def _journal_gateway() -> list[Unit]:
-    """The journal over HTTPS on port 19531, where the image has systemd's gateway."""
+    """The journal over HTTPS on port 19531. The gateway has no user of its own to give the key to: it runs as one that
+    exists only meanwhile, in the group of those who may read the journal."""
     program = "/usr/lib/systemd/systemd-journal-gatewayd"
     home = f"{HOME}/tls/journal-gatewayd"
     key_for_it = to_unit(
-        Unit={"Description": "Let the journal gateway read its key", "ConditionPathExists": program},
+        Unit={"Description": "Let the journal gateway read its key"},
         Service={
             "Type": "oneshot",
-            "ExecStart": f"/bin/chown systemd-journal-gateway {home}.key",
+            "ExecStart": [f"/bin/chgrp systemd-journal {home}.key", f"/bin/chmod 0640 {home}.key"],
             "RemainAfterExit": "yes",
         },
         Install={"WantedBy": "multi-user.target"},

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
 from falsework.assets import certificates, ignition, machine_configs, node
-from falsework.assets.bootstrap_config import Contents, bootstrap_config
+from falsework.assets.bootstrap_config import SCRIPTS, Contents, bootstrap_config
+from falsework.assets.bootstrap_facts import IMAGES, BootstrapFacts, Network
 from falsework.assets.certificates import (
     BUNDLES,
     KEY_PAIRS,
@@ -20,7 +22,7 @@ from falsework.assets.certificates import (
     signers_of,
 )
 from falsework.assets.graph import Asset, Files, Given
-from falsework.assets.ignition import Config, File
+from falsework.assets.ignition import Config
 from falsework.assets.keys_in_folder import ADMIN_KUBECONFIG, SSH_KEY
 from falsework.assets.kubeconfig import kubeconfig
 from falsework.assets.manifests import POOLS
@@ -29,6 +31,8 @@ from falsework.assets.objects import Object
 from falsework.assets.payload import Payload
 from falsework.assets.pointers import pointer
 from falsework.assets.serialize import documents_in, to_json, to_yaml
+from falsework.assets.served_config import with_join_credential
+from falsework.machine_code import machine_code
 from falsework.site.model import Machine, Role, Site
 
 BOOTSTRAP = "bootstrap.ign"
@@ -39,7 +43,8 @@ _ROOT_CA = "tls/root-ca"
 
 
 def machine_asset(machine: Machine) -> str:
-    """The config this machine boots with: a pointer, and what is its own."""
+    """The config this machine boots with: a pointer, and what is its own but for its credential, as it travels by
+    plain HTTP."""
     return f"machines/{machine.name}.ign"
 
 
@@ -141,10 +146,14 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
         }
         for machine in site.machines
     ]
+    joining = (*site.masters, *site.workers)
+    told = bootstrap_facts(site, payload)
+    code = machine_code(*SCRIPTS.values())
     facts: dict[str, Any] = {
-        "cluster_name": site.cluster_name,
-        "api_int_host": site.api_int_host,
+        "told": told,
+        "code": hashlib.sha256(code).hexdigest(),
         "bootstrap": bootstrap,
+        "balancers": sorted({str(site.helper.address), str(site.api_vip)}),
         "machines": inventory,
         "ssh_keys": site.ssh_keys,
         "pull_secret": site.pull_secret,
@@ -158,6 +167,8 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
         rendered = {role: given.files(_rendered_asset(role)) for role in POOLS}
         configs = [_object_in(files, "-machine-config.yaml") for files in rendered.values()]
         contents = Contents(
+            facts=told,
+            code=code,
             manifests={path: content for folder in FOLDERS for path, content in given.folder(folder).items()},
             tls=_tls(given, rows),
             auth={"kubeconfig": internal, "kubeconfig-loopback": loopback},
@@ -165,6 +176,8 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
             machine_configs={str(entry["metadata"]["name"]): entry for entry in configs},
             pools={str(role): _object_in(files, "-pool.yaml") for role, files in rendered.items()},
             inventory=inventory,
+            balancers=facts["balancers"],
+            join={site.fqdn(machine): _join_kubeconfig(given, site, machine) for machine in joining},
             client_ca=bundle(TO_KUBELET_CA_BUNDLE, given),
             ssh_keys=(*site.ssh_keys, _public_key(given)),
             pull_secret=site.pull_secret,
@@ -181,8 +194,31 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
         _ADMIN,
         SSH_KEY,
         *(_rendered_asset(role) for role in POOLS),
+        *dict.fromkeys(need for machine in joining for need in _joining(machine)),
     )
     return Asset(BOOTSTRAP, make, facts, needs, FOLDERS)
+
+
+def bootstrap_facts(site: Site, payload: Payload) -> BootstrapFacts:
+    networking = site.networking
+    return BootstrapFacts(
+        cluster_name=site.cluster_name,
+        domain=site.domain,
+        api_host=site.api_host,
+        api_int_host=site.api_int_host,
+        name=site.bootstrap.name,
+        fqdn=site.fqdn(site.bootstrap),
+        address=str(site.bootstrap.address),
+        service_networks=tuple(str(cidr) for cidr in networking.service_networks),
+        cluster_networks=tuple(
+            Network(str(network.cidr), network.host_prefix) for network in networking.cluster_networks
+        ),
+        control_plane_replicas=site.control_plane_replicas,
+        masters=tuple(str(machine.address) for machine in site.masters),
+        release_version=payload.version,
+        release_image=payload.release_image,
+        images={name: payload.images[name] for name in IMAGES},
+    )
 
 
 def _tls(given: Given, rows: list[certificates.Row]) -> Files:
@@ -209,23 +245,17 @@ def machine_assets(site: Site, payload: Payload) -> list[Asset]:
 
 
 def _machine(site: Site, machine: Machine, sandbox_image: str) -> tuple[Asset, Asset]:
-    cluster, host, fqdn = site.cluster_name, site.api_int_host, site.fqdn(machine)
-    credential = f"tls/join/{machine.name}"
+    host, fqdn = site.api_int_host, site.fqdn(machine)
     facts = {
-        "cluster_name": cluster,
+        "cluster_name": site.cluster_name,
         "api_int_host": host,
         "machine": [machine.role, machine.address, machine.provider, fqdn],
         "sandbox_image": sandbox_image,
     }
 
     def own(given: Given) -> Config:
-        joining = _kubeconfig(given, cluster, host, SERVER_CA_BUNDLE, "kubelet", credential)
         return ignition.config(
-            files=[
-                File(node.JOIN_KUBECONFIG, joining, 0o600),
-                node.SUDO,
-                *node.machine_files(machine, fqdn, sandbox_image),
-            ],
+            files=[node.SUDO, *node.machine_files(machine, fqdn, sandbox_image)],
             units=[node.SSH],
             ssh_keys={"core": (_public_key(given),)},
         )
@@ -236,13 +266,23 @@ def _machine(site: Site, machine: Machine, sandbox_image: str) -> tuple[Asset, A
 
     def complete(given: Given) -> Files:
         served = given.parsed(_rendered_asset(machine.role), _served_in)
-        return {complete_asset(machine): _with(served, own(given))}
+        joining = with_join_credential(served, _join_kubeconfig(given, site, machine))
+        return {complete_asset(machine): _with(joining, own(given))}
 
-    needs = (credential, SSH_KEY, *signers_of(SERVER_CA_BUNDLE))
     return (
-        Asset(machine_asset(machine), pointing, facts, (*needs, _ROOT_CA)),
-        Asset(complete_asset(machine), complete, facts, (*needs, _rendered_asset(machine.role))),
+        Asset(machine_asset(machine), pointing, facts, (SSH_KEY, _ROOT_CA)),
+        Asset(complete_asset(machine), complete, facts, (SSH_KEY, *_joining(machine), _rendered_asset(machine.role))),
     )
+
+
+def _join_kubeconfig(given: Given, site: Site, machine: Machine) -> bytes:
+    credential = f"tls/join/{machine.name}"
+    return _kubeconfig(given, site.cluster_name, site.api_int_host, SERVER_CA_BUNDLE, "kubelet", credential)
+
+
+def _joining(machine: Machine) -> tuple[str, ...]:
+    """What the machine's kubeconfig is made from."""
+    return (f"tls/join/{machine.name}", *signers_of(SERVER_CA_BUNDLE))
 
 
 def _with(config: Config, own: Config) -> bytes:

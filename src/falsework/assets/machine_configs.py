@@ -13,6 +13,7 @@ from falsework.assets.ignition import Config, File, config
 from falsework.assets.node import NodeFacts
 from falsework.assets.objects import Object, machine_config, named
 from falsework.assets.serialize import documents_in, to_json
+from falsework.assets.served_config import served_config
 from falsework.errors import UsageError
 from falsework.site.model import Role
 
@@ -29,7 +30,7 @@ class Rendered:
     machine_config: Object
     pool: Object
     served: Config
-    """What the Machine Config Server answers with."""
+    """What the Machine Config Server answers with, but for a machine's own credential."""
 
 
 def built_in(
@@ -102,19 +103,7 @@ def render(role: Role, configs: list[Object]) -> Rendered:
     name = f"rendered-{role}-{digest}"
     whole = named(_API, "MachineConfig", name, spec=spec)
     names = [str(entry["metadata"]["name"]) for entry in ordered]
-    return Rendered(name, whole, _pool(role, name, names), _served(name, merged))
-
-
-def _served(name: str, merged: Config) -> Config:
-    """With the annotations a node starts with, so that it knows which config it has."""
-    prefix = "machineconfiguration.openshift.io"
-    annotations = {
-        f"{prefix}/currentConfig": name,
-        f"{prefix}/desiredConfig": name,
-        f"{prefix}/state": "Done",
-    }
-    extra = File("/etc/machine-config-daemon/node-annotations.json", to_json(annotations))
-    return ignition.merge(merged, config(files=[extra]))
+    return Rendered(name, whole, _pool(role, name, names), served_config(whole))
 
 
 def _pool(role: Role, rendered: str, names: list[str]) -> Object:

@@ -12,12 +12,12 @@ from typing import Any
 
 from falsework.assets.ignition import File, Unit
 from falsework.assets.serialize import to_toml, to_unit, to_yaml
+from falsework.assets.served_config import JOIN_KUBECONFIG
 from falsework.release.payload import REGISTRY
 from falsework.site import ports
 from falsework.site.model import IPAddress, Machine, Provider, Role, Site
 
 CONTAINERD_SOCKET = "unix:///run/containerd/containerd.sock"
-JOIN_KUBECONFIG = "/etc/kubernetes/kubeconfig"
 KUBELET_CA = "/etc/kubernetes/kubelet-ca.crt"
 MANIFESTS = "/etc/kubernetes/manifests"
 _KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
@@ -25,8 +25,10 @@ _KUBELET_CONF_D = "/etc/openshift/kubelet.conf.d"
 _CONTAINERD_CONF = "/etc/containerd/config.toml"
 _CONTAINERD_SHARED_CONF = "/etc/containerd/shared-kernel.toml"
 # The controllers of cgroup v1 come read-only into a container, and only a second mount at the same place changes that.
+# With v2 these are not mounts but groups, which come and go.
 _OPEN_CGROUPS = (
-    "/bin/sh -ec 'for place in /sys/fs/cgroup/*/; do test -w $place || mount -o remount,bind,rw $place; done'"
+    "/bin/sh -ec 'for place in /sys/fs/cgroup/*/; do "
+    "test -w $place || ! mountpoint -q $place || mount -o remount,bind,rw $place; done'"
 )
 _REGISTRIES = "/etc/containerd/certs.d"
 _NODE_KUBECONFIG = "/var/lib/kubelet/kubeconfig"

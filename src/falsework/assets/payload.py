@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from falsework import __version__
 from falsework.release.payload import load_payload, repository_of
 
 
@@ -13,6 +14,8 @@ class Payload:
     release_image: str
     sandbox_image: str
     """What containerd holds a pod's namespaces with."""
+    images: dict[str, str]
+    """All images of the release by name, Falsework's own too."""
 
     @property
     def channel(self) -> str:
@@ -23,11 +26,12 @@ class Payload:
 def _pinned() -> Payload:
     """The names of this Falsework's own release."""
     release = load_payload()
-    pause = release.images["pause"]
+    images = {name: f"{repository_of(name)}:{image.version}" for name, image in release.images.items()}
     return Payload(
         version=release.version,
         release_image=f"{repository_of('release')}:{release.version}",
-        sandbox_image=f"{repository_of(pause.name)}:{pause.version}",
+        sandbox_image=images["pause"],
+        images={**images, "falsework": f"{repository_of('falsework')}:{__version__}"},
     )
 
 

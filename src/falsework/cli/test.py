@@ -13,6 +13,8 @@ from falsework.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
 SUITES = ("unit", "component", "cluster")
+SOAK = "soak"
+"""Whole virtual hosts: too slow to be part of `all`."""
 FAILED = "FAILED"
 MEMORY = "/dev/shm"
 
@@ -21,9 +23,10 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "part",
         nargs="?",
-        choices=("all", "lint", *SUITES),
+        choices=("all", "lint", *SUITES, SOAK),
         default="all",
-        help="unit takes seconds, component starts real daemons, cluster a whole cluster (default: all)",
+        help="unit takes seconds, component starts real daemons, cluster a whole cluster (default: all, "
+        "which is not soak: that boots virtual hosts of other kinds)",
     )
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on to pytest")
 

@@ -5,60 +5,15 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from falsework.helper import boot_rules, expectations
 from falsework.helper.boot_rules import Allowed, Folder, Inventory, Refused
-from falsework.helper.http_messages import Request, response_head, wanted_range
-
-_SHOWN = 200
-"""Characters of a request that are written down."""
-
-T = TypeVar("T")
-
-
-@dataclass
-class Answer:
-    """What is being sent, and what the ledger will say of it."""
-
-    asked: str
-    status: HTTPStatus
-    head: bytes
-    keep_alive: bool
-    because: str = ""
-    file: int | None = None
-    offset: int = 0
-    end: int = 0
-    sent: int = 0
-    """Bytes of the file that were taken."""
-
-
-class Watched(Generic[T]):
-    """A file that is read again when it has changed."""
-
-    def __init__(self, path: Path, parse: Callable[[bytes], T], nothing: T) -> None:
-        self._path, self._parse, self._nothing = path, parse, nothing
-        self._seen: object = None
-        self._value = nothing
-        self.problem = ""
-        """Why it says nothing; empty if it does."""
-
-    def value(self) -> T:
-        try:
-            status = self._path.stat()
-            seen = (status.st_mtime_ns, status.st_size, status.st_ino)
-            if seen != self._seen:
-                self._value, self.problem = self._parse(self._path.read_bytes()), ""
-                self._seen = seen
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            self._value, self._seen = self._nothing, None
-            self.problem = f"{self._path} cannot be read: {reason}"
-        return self._value
+from falsework.web.answers import Answer, sentence, shown
+from falsework.web.messages import Request, response_head, wanted_range
+from falsework.web.watched import Watched
 
 
 class Answers:
@@ -144,27 +99,3 @@ def open_below(folder: Path, names: Sequence[str]) -> int:
         os.close(file)
         raise FileNotFoundError(0, "not a plain file")
     return file
-
-
-def sentence(
-    asked: str,
-    status: HTTPStatus,
-    text: str,
-    because: str,
-    request: Request | None = None,
-    more: dict[str, str] | None = None,
-) -> Answer:
-    """An answer that is no file. After a request that was none we cannot tell where the next begins."""
-    body = text.encode() + b"\n"
-    keep_alive = request is not None and request.keep_alive
-    headers = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), **(more or {})}
-    if status is HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = "GET, HEAD"
-    head = response_head(status, headers, keep_alive)
-    if request is None or request.method != "HEAD":
-        head += body
-    return Answer(asked, status, head, keep_alive, because)
-
-
-def shown(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

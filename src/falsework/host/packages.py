@@ -43,6 +43,8 @@ PROGRAMS = {
             dnf="debian-keyring",
             looked_for="/usr/share/keyrings/debian-archive-keyring.gpg",
         ),
+        Program("mke2fs", apt="e2fsprogs", dnf="e2fsprogs"),
+        Program("qemu-system-x86_64", apt="qemu-system-x86", dnf="qemu-system-x86-core"),
         Program("mksquashfs", apt="squashfs-tools", dnf="squashfs-tools"),
         Program("ip", apt="iproute2", dnf="iproute"),
         Program("slirp4netns", apt="slirp4netns", dnf="slirp4netns"),

@@ -39,6 +39,10 @@ class Group:
     def child(self, *names: str) -> Group:
         return Group(self.path.joinpath(*names), self.controllers, self.unified)
 
+    @property
+    def parent(self) -> Group:
+        return Group(self.path.parent, self.controllers, self.unified)
+
 
 def groups_of(pid: int | str = "self") -> list[Group]:
     """The groups a process is in, one for each hierarchy that is mounted."""
@@ -60,6 +64,11 @@ def groups_of(pid: int | str = "self") -> list[Group]:
     return groups
 
 
+def top_groups() -> list[Group]:
+    """The first group of every hierarchy that is mounted, or of the part that a container sees."""
+    return [Group(place, frozenset(names.split(",")) - {""}, names == "") for names, (place, _) in _mounted().items()]
+
+
 def _mounted() -> dict[str, tuple[Path, str]]:
     """Hierarchy, named as in /proc/self/cgroup → where it is mounted, and which part of it."""
     named = [line.split(":", 2)[1] for line in Path("/proc/self/cgroup").read_text().splitlines()]
@@ -79,10 +88,7 @@ def _mounted() -> dict[str, tuple[Path, str]]:
 
 def base_groups(pid: int | str = "self") -> list[Group]:
     """A process's groups, to make children in: not the one it was once moved to out of the children's way."""
-    return [
-        Group(group.path.parent, group.controllers, group.unified) if group.path.name == _NEIGHBOURS else group
-        for group in groups_of(pid)
-    ]
+    return [group.parent if group.path.name == _NEIGHBOURS else group for group in groups_of(pid)]
 
 
 def make(group: Group, *names: str) -> Group:
@@ -116,12 +122,28 @@ def _pass_on(group: Group) -> None:
         if error.errno != errno.EBUSY:
             raise
         # Processes in the group itself stand in the way.
-        neighbours = group.path / _NEIGHBOURS
-        neighbours.mkdir(exist_ok=True)
-        for pid in (group.path / "cgroup.procs").read_text().split():
-            with contextlib.suppress(OSError):
-                (neighbours / "cgroup.procs").write_text(pid)
+        neighbours = group.child(_NEIGHBOURS)
+        neighbours.path.mkdir(exist_ok=True)
+        _move(group, neighbours)
         switch.write_text(words)
+
+
+def take_back(group: Group) -> None:
+    """When no child needs the group's controllers any more, those moved out of the children's way come back."""
+    neighbours = group.child(_NEIGHBOURS)
+    if [path for path in group.path.glob("*/") if path.is_dir()] != [neighbours.path]:
+        return
+    switch = group.path / "cgroup.subtree_control"
+    switch.write_text(" ".join(f"-{name}" for name in switch.read_text().split()))
+    _move(neighbours, group)
+    _remove_one(neighbours.path)
+
+
+def _move(source: Group, target: Group) -> None:
+    for pid in (source.path / "cgroup.procs").read_text().split():
+        # It may have ended.
+        with contextlib.suppress(OSError):
+            (target.path / "cgroup.procs").write_text(pid)
 
 
 def limit(groups: Iterable[Group], cpus: int, memory_mib: int) -> None:

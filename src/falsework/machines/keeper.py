@@ -22,6 +22,8 @@ from pathlib import Path
 
 from falsework.errors import FalseworkError
 from falsework.files import remove_tree, write_file
+from falsework.machines import cgroups
+from falsework.machines.cgroups import Group
 from falsework.machines.firmware.boot import file_boot, join_network, network_boot, set_network
 from falsework.machines.provider import Power
 from falsework.machines.settings import INTERFACE, MachineFolder, Settings
@@ -35,6 +37,7 @@ _ESCAPES = re.compile(
 )
 
 
+_PRESETS = "etc/systemd/system-preset/20-ignition.preset"
 _OF_HARDWARE = (
     "console-getty.service",
     "getty.target",
@@ -68,7 +71,8 @@ class Console:
 
 
 class Keeper:
-    def __init__(self, folder: MachineFolder, settings: Settings, groups: list[str]) -> None:
+    def __init__(self, folder: MachineFolder, settings: Settings, groups: list[Group]) -> None:
+        """`groups` are the machine's; the keeper itself is in a child of each."""
         self._folder = folder
         self._settings = settings
         self._groups = groups
@@ -76,13 +80,16 @@ class Keeper:
 
     def run(self) -> None:
         """Until the machine is switched off."""
-        try:
-            while self._boot():
-                self._clear()
-            self._off("shut down")
-        except FalseworkError as error:
-            self._console.say(str(error))
-            self._off(error.what)
+        # One for all boots: while somebody still listens there, the name cannot be taken again.
+        with _notices() as notices:
+            threading.Thread(target=self._watch, args=(notices,), daemon=True).start()
+            try:
+                while self._boot():
+                    self._clear()
+                self._off("shut down")
+            except FalseworkError as error:
+                self._console.say(str(error))
+                self._off(error.what)
 
     def _boot(self) -> bool:
         """Whether it is to be started again."""
@@ -93,6 +100,7 @@ class Keeper:
         if not self._folder.applied.exists():
             self._first_boot()
             self._hide_hardware()
+            self._apply_presets()
             # Not before all of it is on the disk: a machine with half a config must start over.
             os.sync()
             write_file(self._folder.applied, b"")
@@ -134,29 +142,39 @@ class Keeper:
             with contextlib.suppress(FileExistsError):
                 (units / name).symlink_to("/dev/null")
 
+    def _apply_presets(self) -> None:
+        """Ignition enables units by presets, which systemd applies on a first boot, to every unit there is. With those
+        that are named it takes a tenth of the time; then it is no first boot any more."""
+        root = self._folder.root
+        presets = root / _PRESETS
+        lines = presets.read_text().splitlines() if presets.exists() else []
+        units = [line.split()[1] for line in lines if line.startswith(("enable ", "disable "))]
+        if units:
+            run(("chroot", root, "systemctl", "--quiet", "preset", *units), env={"SYSTEMD_OFFLINE": "1"})
+        write_file(root / "etc/machine-id", f"{os.urandom(16).hex()}\n".encode(), 0o444)
+
     def _run_system(self) -> bool:
         """systemd as the machine's first process, until it ends; whether it asked to be started again."""
         self._console.say("starting systemd")
         self._doing("systemd starts")
-        with _notices() as notices:
-            threading.Thread(target=self._watch, args=(notices,), daemon=True).start()
-            environment = _ENVIRONMENT | {"NOTIFY_SOCKET": f"@{_NOTICES}"}
-            try:
-                run(self._command(), env=environment, each_line=self._console.say)
-            except CommandError as error:
-                if error.finished.returncode != _REBOOT:
-                    raise
-                return True
-            return False
+        try:
+            run(cgroups.joined(self._new_groups(), self._command()), env=_ENVIRONMENT, each_line=self._console.say)
+        except CommandError as error:
+            if error.finished.returncode != _REBOOT:
+                raise
+            return True
+        return False
+
+    def _new_groups(self) -> list[Group]:
+        """What the last boot left in them would be in the way: with v2 not even systemd-nspawn could get in."""
+        cgroups.remove(group.child(cgroups.MACHINE) for group in self._groups)
+        return [cgroups.make(group, cgroups.MACHINE) for group in self._groups]
 
     def _command(self) -> tuple[str, ...]:
         folder, settings = self._folder, self._settings
         binds = [f"--bind={folder.disk(place)}:{place}" for place in settings.folders]
         binds += [f"--bind-ro={source}:{place}" for place, source in settings.binds.items()]
         return (
-            *("sh", "-ec", 'while [ "$1" != -- ]; do echo 0 >"$1"; shift; done; shift; exec "$@"', "join"),
-            *self._groups,
-            "--",
             *("systemd-nspawn", "--boot", "--quiet", "--register=no", "--keep-unit", "--notify-ready=yes"),
             *(f"--machine={settings.name}", f"--hostname={settings.hostname}", f"--directory={folder.root}"),
             *(f"--network-namespace-path=/proc/{os.getpid()}/ns/net", "--resolv-conf=off", "--timezone=off"),
@@ -196,6 +214,7 @@ _ENVIRONMENT = {
     "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "1",
     # Its console is a log: nobody is there to see colours.
     "SYSTEMD_COLORS": "0",
+    "NOTIFY_SOCKET": f"@{_NOTICES}",
 }
 
 
@@ -213,7 +232,7 @@ def main(arguments: list[str]) -> int:
     if settings is None or not folder.switch_on():
         print(json.dumps({"refused": "no such machine" if settings is None else "it is on already"}), flush=True)
         return 1
-    Keeper(folder, settings, arguments[1:]).run()
+    Keeper(folder, settings, [group.parent for group in cgroups.groups_of()]).run()
     return 0
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from falsework.errors import FalseworkError
 from falsework.lab.folder import NETWORK, Lab
 from falsework.lab.journal import Journal, Thing
+from falsework.machines import share
 from falsework.process import CommandError, detach, run
 from falsework.site.model import Site
 
@@ -75,7 +76,8 @@ class Nat:
         log.write_bytes(b"")
         # Its sandbox takes all mounts away, and /run/netns is shared: without a mount namespace that only listens,
         # every named namespace of the host would be gone.
-        detach(("unshare", "--mount", "--propagation", "slave", *self._words), log=log)
+        words = ("unshare", "--mount", "--propagation", "slave", *self._words)
+        detach(share.outliving_logins(self._lab, self._journal, NETWORK, words), log=log)
         deadline = time.monotonic() + _PATIENCE
         while not self._is_ready():
             if time.monotonic() > deadline:

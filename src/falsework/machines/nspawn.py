@@ -76,10 +76,7 @@ class Nspawn:
                 return
             groups = self._new_groups(name)
             cgroups.limit(groups, settings.cpus, settings.memory_mib)
-            for group in groups:
-                cgroups.make(group, cgroups.MACHINE)
             inside = [cgroups.make(group, cgroups.KEEPER) for group in groups]
-            files = [str(group.child(cgroups.MACHINE).path / "cgroup.procs") for group in groups]
             # Mounts and processes of its own: they end with the keeper, however it ends.
             alone = (
                 "unshare",
@@ -92,12 +89,10 @@ class Nspawn:
                 "--mount-proc",
             )
             network = ("nsenter", f"--net={self._lab.netns_path(name)}", "--")
-            detach(
-                cgroups.joined(
-                    inside, (*network, *alone, *_python("falsework.machines.keeper"), str(folder.path), *files)
-                ),
-                log=folder.keeper_log,
-            )
+            # Otherwise a machine that lost its power would seem to run until its keeper has its first word.
+            folder.set_state(Power.BOOTING, "power on")
+            keeper = (*network, *alone, *_python("falsework.machines.keeper"), str(folder.path))
+            detach(cgroups.joined(inside, keeper), log=folder.keeper_log)
             self._await_keeper(name, inside)
 
     def stop(self, name: str) -> None:

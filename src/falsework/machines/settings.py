@@ -128,8 +128,8 @@ class MachineFolder:
         noted = self._noted()
         if self.keeper() is None:
             return State(Power.OFF, noted.doing if noted.power is Power.OFF else "lost its power", noted.since)
-        # Between the switch and the keeper's first word, the last life's word still stands there.
-        return noted if noted.power is not Power.OFF else State(Power.BOOTING, "power on", noted.since)
+        # A keeper has the switch a moment longer than its last word: the machine is not off before that is free.
+        return noted if noted.power is not Power.OFF else State(Power.BOOTING, noted.doing, noted.since)
 
     def _noted(self) -> State:
         try:

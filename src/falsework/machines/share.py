@@ -7,8 +7,10 @@ lab is a service of systemd's, delegated to us.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+from falsework.host.packages import SYSTEMD
 from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal, Thing
 from falsework.machines import cgroups
@@ -17,18 +19,29 @@ from falsework.process import CommandError, run
 
 KIND = "cgroup"
 UNIT_KIND = "unit"
-_SYSTEMD = Path("/run/systemd/system")
+
+
+def offered_groups() -> list[Group]:
+    """What has the controllers a lab can have: a unit of systemd's may have all there are, a login has few."""
+    return cgroups.top_groups() if SYSTEMD.is_dir() else cgroups.base_groups()
 
 
 def lab_groups(lab: Lab, journal: Journal) -> list[Group]:
     """The lab's own group in every hierarchy; made when it is not there."""
-    base = _unit_groups(lab, journal) if _SYSTEMD.is_dir() else cgroups.base_groups()
+    base = _unit_groups(lab, journal) if SYSTEMD.is_dir() else cgroups.base_groups()
     noted = noted_groups(journal)
     if noted and all(group.path.is_dir() for group in noted):
         return noted
     wanted = [group.child(lab.id) for group in base]
     journal.creating(KIND, json.dumps([_as_data(group) for group in wanted]))
     return [cgroups.make(group, lab.id) for group in base]
+
+
+def outliving_logins(lab: Lab, journal: Journal, name: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The command, to be run where the end of a login does not reach it: with systemd, in a group of the lab's."""
+    if not SYSTEMD.is_dir():
+        return tuple(words)
+    return cgroups.joined([cgroups.make(group, name) for group in lab_groups(lab, journal)], words)
 
 
 def noted_groups(journal: Journal) -> list[Group]:
@@ -41,10 +54,12 @@ def remove_groups(thing: Thing) -> None:
     groups = _groups_in(thing)
     cgroups.kill(groups)
     cgroups.remove(groups)
+    for group in groups:
+        cgroups.take_back(group.parent)
 
 
 def remove_unit(thing: Thing) -> None:
-    if _SYSTEMD.is_dir() and _main_pid(thing.name):
+    if SYSTEMD.is_dir() and _main_pid(thing.name):
         run(("systemctl", "stop", thing.name))
 
 
@@ -64,7 +79,9 @@ def _unit_groups(lab: Lab, journal: Journal) -> list[Group]:
         run(
             (
                 *("systemd-run", f"--unit={unit}", f"--description=Falsework lab of {lab.site_folder}", "--collect"),
-                *("--property=Delegate=yes", "--property=TasksMax=infinity", "--property=OOMPolicy=continue"),
+                # With this type it is in its place, and will not move again, when the command ends.
+                *("--service-type=exec", "--property=Delegate=yes"),
+                *("--property=TasksMax=infinity", "--property=OOMPolicy=continue"),
                 *("sleep", "infinity"),
             )
         )

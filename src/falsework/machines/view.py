@@ -18,6 +18,7 @@ from falsework.errors import FalseworkError
 from falsework.files import write_file
 from falsework.lab.folder import NETWORK, Lab
 from falsework.machines.namespaces import is_namespace
+from falsework.release import oc
 from falsework.site.model import Site
 
 if TYPE_CHECKING:
@@ -124,10 +125,15 @@ def require_root() -> None:
         raise FalseworkError("only root can look into a lab", fix="run the same command with sudo")
 
 
+def programs_are_there(lab: Lab) -> bool:
+    return all((lab.programs / name).exists() for name in (*PROGRAMS, oc.NAME))
+
+
 def install_programs(lab: Lab, release: Release) -> None:
     """The programs of the release a person uses from the host."""
     for name in PROGRAMS:
         release.install(name, lab.programs)
+    write_file(lab.programs / oc.NAME, oc.SCRIPT.encode(), 0o755)
 
 
 def _own_nsswitch() -> str:

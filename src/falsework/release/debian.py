@@ -64,7 +64,7 @@ def build_root(
                 *("--dpkgopt=force-unsafe-io", "--format=tar"),
                 # The essential packages are gone when the others come, so there are two moments to look.
                 *(f"--extract-hook={_HASHED_PACKAGES}", f"--customize-hook={_HASHED_PACKAGES}"),
-                *(root.suite, str(raw), *_host_sources(root.suite)),
+                *(root.suite, str(raw), *host_sources(root.suite)),
             ),
             env={"TMPDIR": str(folder), "PACKAGE_HASHES": str(hashes), "LC_ALL": "C", "SOURCE_DATE_EPOCH": str(epoch)},
             silence_limit=300.0,
@@ -97,7 +97,7 @@ def _packages(hashes: str) -> dict[str, str]:
     return packages
 
 
-def _host_sources(suite: str) -> list[str]:
+def host_sources(suite: str) -> list[str]:
     """Where a Debian host of this suite gets its own packages from; elsewhere mmdebstrap knows the archive."""
     try:
         targets = run(("apt-get", "indextargets", "--format", "$(ORIGIN) $(RELEASE) $(REPO_URI) $(COMPONENT)"))

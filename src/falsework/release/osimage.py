@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from falsework.process import run
+from falsework.release import oc
 from falsework.release.cache import Cache
 from falsework.release.images import OS_ROOT
 from falsework.release.payload import Payload
@@ -40,6 +41,8 @@ _SETTINGS = {
     ),
 }
 
+_SCRIPTS = {f"usr/bin/{oc.NAME}": oc.SCRIPT}
+
 _LINKS = {
     "etc/systemd/system/default.target": "/usr/lib/systemd/system/multi-user.target",
     "etc/systemd/system/systemd-firstboot.service": "/dev/null",
@@ -50,7 +53,7 @@ def os_image(cache: Cache, payload: Payload, parts: dict[str, Part]) -> tuple[st
     """The image's digest and its unpacked root, to be used as a read-only lower layer."""
     programs = {place: parts[name] for name, place in payload.os_programs.items()}
     inputs = [parts[OS_ROOT].digest, {place: part.digest for place, part in programs.items()}, payload.epoch]
-    key = key_of([NAME, inputs, Path(__file__).read_text()])
+    key = key_of([NAME, inputs, Path(__file__).read_text(), oc.SCRIPT])
     record = cache.record(key)
     digest = record["digest"] if record and cache.find(record["digest"], NAME) else None
     if digest is None:
@@ -112,13 +115,15 @@ def _entries(debian: tarfile.TarFile, programs: dict[str, Part], epoch: int) -> 
             yield entry
             if entry.info.isdir():
                 folders.add(entry.info.name)
-    places = [*(place.lstrip("/") for place in programs), *_SETTINGS, *_LINKS]
+    places = [*(place.lstrip("/") for place in programs), *_SETTINGS, *_SCRIPTS, *_LINKS]
     for folder in sorted({str(above) for place in places for above in Path(place).parents[:-1]} - folders):
         yield folder_entry(folder, epoch)
     for place, part in programs.items():
         yield file_entry(place, part.path, epoch, 0o755)
     for place, text in _SETTINGS.items():
         yield file_entry(place, text.encode(), epoch)
+    for place, text in _SCRIPTS.items():
+        yield file_entry(place, text.encode(), epoch, 0o755)
     for place, target in _LINKS.items():
         yield link_entry(place, target, epoch)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from falsework.stages import assets, helper, network, preflight, release
+from falsework.stages import assets, bootstrap, helper, network, preflight, release
 from falsework.stages.model import Stage
 
 STAGES: tuple[Stage, ...] = (
@@ -11,4 +11,6 @@ STAGES: tuple[Stage, ...] = (
     assets.STAGE,
     network.STAGE,
     helper.STAGE,
+    bootstrap.MACHINE,
+    bootstrap.CONTROL_PLANE,
 )

@@ -11,7 +11,8 @@ from pathlib import Path
 from falsework.errors import FalseworkError
 from falsework.host import packages
 from falsework.lab.journal import Thing
-from falsework.machines.cgroups import Group, base_groups
+from falsework.machines.cgroups import Group
+from falsework.machines.share import offered_groups
 from falsework.process import CommandError, run
 from falsework.stages.context import Context
 from falsework.stages.findings import Finding, note, ok, problem, warning
@@ -123,9 +124,9 @@ def network(context: Context) -> Iterator[Finding]:
 
 
 def cgroups(context: Context) -> Iterator[Finding]:
-    """Tried by making a group below our own in every hierarchy."""
+    """Tried by making a group in every hierarchy."""
     try:
-        groups = base_groups()
+        groups = offered_groups()
     except FalseworkError as error:
         yield problem(error.what, error.fix or "mount them")
         return
@@ -168,7 +169,7 @@ def _controllers(group: Group) -> set[str]:
 
 
 def remove_cgroup_trial(name: str) -> None:
-    for group in base_groups():
+    for group in offered_groups():
         place = group.child(name).path
         if place.is_dir():
             place.rmdir()

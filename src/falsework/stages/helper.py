@@ -6,7 +6,7 @@ from functools import partial
 
 from falsework.assets.serialize import to_json
 from falsework.checks.answers import Asker
-from falsework.checks.helper import Check, checks_of
+from falsework.checks.helper import checks_of
 from falsework.files import write_file
 from falsework.helper.machine import HelperFiles, helper_config, read_assets
 from falsework.helper.registry_store import registry_store
@@ -17,7 +17,7 @@ from falsework.machine_code import machine_code
 from falsework.machines.provider import Power, Spec
 from falsework.site.problems import counted
 from falsework.stages import machines
-from falsework.stages.conditions import Condition, Seen
+from falsework.stages.conditions import Condition
 from falsework.stages.context import Context
 from falsework.stages.model import Stage
 
@@ -27,7 +27,7 @@ _PATIENCE = 60.0
 
 def _files(context: Context) -> HelperFiles:
     site = context.site
-    return helper_config(site, read_assets(site, context.lab.site_folder), machine_code())
+    return helper_config(site, read_assets(site, context.lab.site_folder), machine_code("boot-server"))
 
 
 def _is_running(context: Context) -> bool:
@@ -85,24 +85,7 @@ def _conditions(context: Context) -> list[Condition]:
     provider, helper = machines.provider(context), context.site.helper
     asker = Asker(context.lab.netns_path(NETWORK))
     checks = checks_of(context.site, context.lab.site_folder, asker, partial(provider.execute, helper.name))
-    return [_up(context), *(_condition(context, check) for check in checks)]
-
-
-def _condition(context: Context, check: Check) -> Condition:
-    name = context.site.helper.name
-
-    def probe() -> Seen:
-        wrong = check.fault()
-        return Seen(not wrong, "not yet" if wrong else "yes", wrong, f"falsework exec {name} -- systemctl status")
-
-    return Condition(
-        name=f"helper/{check.name}",
-        waits_for=f"the helper {check.sentence}",
-        probe=probe,
-        patience=_PATIENCE,
-        cause=f"{check.unit} in the helper has not started",
-        fix=f"see `falsework exec {name} -- journalctl -u {check.unit}`",
-    )
+    return [_up(context), *(machines.condition(helper, check, _PATIENCE) for check in checks)]
 
 
 STAGE = Stage(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
+from falsework.checks.check import Check
 from falsework.helper import expectations
 from falsework.machines import share
 from falsework.machines.nspawn import CONTAINERD, Nspawn
@@ -83,4 +84,22 @@ def booted(context: Context, machine: Machine | Helper) -> Condition:
         patience=context.site.timeouts.boot,
         cause="a server it boots from does not answer it, or it could not use what it got",
         fix=f"see `falsework machine console {name}` and `falsework ledger --machine {name}`",
+    )
+
+
+def condition(machine: Machine | Helper, check: Check, patience: float) -> Condition:
+    """A check of something that runs on a machine, as what a stage waits for."""
+    name = machine.name
+
+    def probe() -> Seen:
+        wrong = check.fault()
+        return Seen(not wrong, "not yet" if wrong else "yes", wrong, f"falsework exec {name} -- systemctl status")
+
+    return Condition(
+        name=f"{name}/{check.name}",
+        waits_for=f"{name} {check.sentence}",
+        probe=probe,
+        patience=patience,
+        cause=f"{check.unit} on {name} has not come that far",
+        fix=f"see `falsework exec {name} -- journalctl -u {check.unit}`",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from falsework.machines import host_settings
 from falsework.machines.network import Network
-from falsework.machines.view import install_programs
+from falsework.machines.view import install_programs, programs_are_there
 from falsework.site.problems import counted
 from falsework.stages.context import Context
 from falsework.stages.model import Stage
@@ -15,7 +15,8 @@ def _network(context: Context) -> Network:
 
 
 def _done(context: Context) -> bool:
-    return host_settings.are_noted(context.lab) and not _network(context).plan()
+    ready = host_settings.are_noted(context.lab) and programs_are_there(context.lab)
+    return ready and not _network(context).plan()
 
 
 def _plan(context: Context) -> list[str]:

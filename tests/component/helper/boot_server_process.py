@@ -74,7 +74,7 @@ def boot_server(
         folder = Path(name)
         folder.chmod(0o755)
         server = BootServer(folder, port or _free_port(address))
-        (folder / "falsework.pyz").write_bytes(machine_code.machine_code())
+        (folder / "falsework.pyz").write_bytes(machine_code.machine_code("boot-server"))
         (folder / "inventory.json").write_bytes(inventory(site))
         (server.public / "falsework").mkdir(parents=True)
         for machine in json.loads(inventory(site))["machines"]:

@@ -38,7 +38,7 @@ def site_with_share() -> Site:
 
 
 def files_for(site: Site, folder: Path) -> HelperFiles:
-    return helper_config(site, read_assets(site, folder), machine_code())
+    return helper_config(site, read_assets(site, folder), machine_code("boot-server"))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import ssl
@@ -11,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_under_test import LabUnderTest, events_of
 
 from falsework.machines.provider import Power
 from falsework.release.inventory import Release
+from lab_under_test import LabUnderTest, events_of
 
 DOMAIN = "lab.falsework.test"
 
@@ -154,8 +155,11 @@ def test_a_machine_waits_for_its_config_server_and_comes_up_by_itself(lab: LabUn
     assert f"https://api-int.{DOMAIN}:22623/config/master" in doing
     time.sleep(5)
     assert lab.machines.state("master-0").power is Power.BOOTING
-    with lab.config_server():
+    with lab.config_server() as server:
         lab.until("master-0", Power.RUNNING, patience=20)
+        assert list(server.served()) == [f"master-0.{DOMAIN}"]
+    expected = (server.assets / "tls/join/master-0.crt").read_bytes()
+    assert base64.b64encode(expected).decode() in lab.inside("master-0", "cat", "/etc/kubernetes/kubeconfig")
     assert lab.inside("master-0", "hostname") == f"master-0.{DOMAIN}"
     assert lab.inside("master-0", "systemctl", "is-active", "containerd") == "active"
     assert "192.168.126.101/24" in lab.inside("master-0", "ip", "-br", "address", "show", "eth0")
@@ -184,7 +188,8 @@ def test_the_load_balancer_moves_to_whoever_is_alive(lab: LabUnderTest) -> None:
         until("UP")
         authority = lab.lab.site_folder / "tls" / "root-ca.crt"
         url = f"https://api-int.{DOMAIN}:22623/healthz"
-        assert lab.run("shell", "-c", f"curl --silent --cacert {authority} {url}") == "ok"
+        code = "--write-out '%{http_code}'"
+        assert lab.run("shell", "-c", f"curl --silent --cacert {authority} {code} {url}") == "200"
         lab.run("balancer", "drain", "bootstrap")
         until("DRAIN")
         lab.run("balancer", "ready", "bootstrap")

@@ -100,3 +100,25 @@ def test_processor_time_is_limited(groups: list[Group]) -> None:
 def test_use_is_counted_beyond_the_end_of_a_process(groups: list[Group]) -> None:
     start(groups, "python3", "-c", "sum(range(3_000_000))").wait()
     assert cgroups.usage(groups).cpu_seconds > 0.02
+
+
+def test_processes_in_the_way_of_children_are_moved_aside_and_come_back(groups: list[Group]) -> None:
+    (group, *others) = groups
+    if others or not group.unified:
+        pytest.skip("only with cgroup v2 alone must a group with children have no processes")
+    child = start(groups, "sleep", "60")
+    try:
+        until_there(groups, 1)
+        inner = cgroups.make(group, "inner")
+        assert {"cpu", "memory"} <= set((inner.path / "cgroup.controllers").read_text().split())
+        assert cgroups.groups_of(child.pid) != groups
+        assert cgroups.base_groups(child.pid) == groups
+        cgroups.take_back(group)
+        assert cgroups.groups_of(child.pid) != groups
+        cgroups.remove([inner])
+        cgroups.take_back(group)
+        assert cgroups.groups_of(child.pid) == groups
+        cgroups.take_back(group)
+    finally:
+        child.kill()
+        child.wait()

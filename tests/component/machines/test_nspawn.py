@@ -56,6 +56,8 @@ def lab(beside_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     for thing in reversed(journal.standing()):
         if thing.kind == share.KIND:
             share.remove_groups(thing)
+        elif thing.kind == share.UNIT_KIND:
+            share.remove_unit(thing)
         elif thing.kind == "netns":
             remove_netns(thing)
     assert not any(group.path.exists() for group in share.noted_groups(journal))
@@ -174,6 +176,7 @@ def test_starting_it_again_changes_nothing(running: Nspawn, lab: Lab) -> None:
 
 def test_it_outlives_the_process_that_started_it(made: Nspawn, lab: Lab) -> None:
     made.kill(NAME)
+    began = time.time()
     program = """
 import os, signal, sys
 from pathlib import Path
@@ -188,10 +191,14 @@ os.kill(os.getpid(), signal.SIGKILL)
         (sys.executable, "-c", program, lab.site_folder, lab.root.parent, NAME), start_new_session=True, check=False
     )
     assert ended.returncode == -signal.SIGKILL
+    assert made.state(NAME).since > began
     until(made, Power.RUNNING)
 
 
-def test_a_reboot_starts_it_again_from_its_disk(running: Nspawn) -> None:
+def test_a_reboot_starts_it_again_from_its_disk(running: Nspawn, lab: Lab) -> None:
+    groups = [group.child(NAME, cgroups.MACHINE, "pods") for group in share.noted_groups(Journal(lab.journal))]
+    for group in groups:
+        group.path.mkdir()
     boots = int(inside(running, "sh", "-c", "wc -l </var/lib/etcd/boots"))
     running.write_file(NAME, "/etc/kept", b"kept")
     began = time.time()
@@ -200,6 +207,7 @@ def test_a_reboot_starts_it_again_from_its_disk(running: Nspawn) -> None:
     assert inside(running, "cat", "/etc/kept") == "kept"
     assert int(inside(running, "sh", "-c", "wc -l </var/lib/etcd/boots")) == boots + 1
     assert "booting from disk" in running.console(NAME).read_text()
+    assert not any(group.path.exists() for group in groups)
 
 
 def test_stopping_shuts_it_down(running: Nspawn) -> None:

@@ -20,7 +20,7 @@ from host_snapshot import Snapshot, difference, snapshot
 from falsework.assets.catalogue import certificates_in
 from falsework.lab.folder import Lab
 from falsework.lab.marker import mark
-from falsework.machines.cgroups import base_groups
+from falsework.machines.share import offered_groups
 from falsework.progress import Progress
 from falsework.release import inventory
 from falsework.release.cache import Cache
@@ -87,7 +87,7 @@ def test_a_trial_that_was_killed_is_removed_by_destroy(lab: Lab) -> None:
     context = context_of(lab)
     trial = f"{lab.id}.preflight"
     context.journal.creating(check_host.TRIAL, trial)
-    for group in base_groups():
+    for group in offered_groups():
         group.child(trial).path.mkdir()
     assert any(line.startswith("cgroups: new") for line in difference(before, look(lab)))
     destroy(lab, print)

@@ -203,8 +203,9 @@ def test_what_expires_is_issued_again_with_all_that_embeds_it(
     expected = {row.name for row in rows(sample_site()) if row.validity in classes}
     assert {row.name for row in rows(sample_site()) if row.certificate_path in changed} == expected
     assert report.warnings == ()
-    embedding = {"bootstrap.ign"} | ALL_MACHINES | ALL_COMPLETE if classes else set()
+    embedding = {"bootstrap.ign"} | ALL_COMPLETE if classes else set()
     assert embedding <= changed
+    assert (changed >= ALL_MACHINES) is (Validity.TEN_YEARS in classes)
     assert ("auth/kubeconfig" in changed) is (Validity.TEN_YEARS in classes)
     assert ("rendered/worker.ign" in changed) is (Validity.YEAR in classes)
     assert {"auth/kubeadmin-password", "metadata.json", "tls/service-account.key"}.isdisjoint(changed)
@@ -216,7 +217,8 @@ def test_what_expires_is_issued_again_with_all_that_embeds_it(
 
 
 def test_it_is_known_until_when_a_file_may_be_served(folder: Path) -> None:
-    assert good_until(folder, "machines/worker-0.ign") == START + timedelta(days=1)
+    assert good_until(folder, "machines/worker-0.ign") == START + timedelta(days=3650)
+    assert good_until(folder, "complete/worker-0.ign") == START + timedelta(days=1)
     assert good_until(folder, "bootstrap.ign") == START + timedelta(days=1)
     assert good_until(folder, "worker.ign") == START + timedelta(days=3650)
     assert good_until(folder, "auth/kubeadmin-password") is None
@@ -225,12 +227,12 @@ def test_it_is_known_until_when_a_file_may_be_served(folder: Path) -> None:
 
 
 def test_a_config_changed_by_hand_is_known_to_be_old(folder: Path) -> None:
-    path = folder / "machines/worker-0.ign"
+    path = folder / "complete/worker-0.ign"
     path.write_bytes(path.read_bytes() + b"\n")
     report = refresh(folder, clock=later(hours=20))
-    assert report.warnings == ("machines/worker-0.ign: changed by hand and kept; what would be in it has changed",)
-    assert good_until(folder, "machines/worker-0.ign") == START + timedelta(days=1)
-    assert good_until(folder, "machines/worker-1.ign") == START + timedelta(hours=44)
+    assert report.warnings == ("complete/worker-0.ign: changed by hand and kept; what would be in it has changed",)
+    assert good_until(folder, "complete/worker-0.ign") == START + timedelta(days=1)
+    assert good_until(folder, "complete/worker-1.ign") == START + timedelta(hours=44)
 
 
 def test_what_a_wrong_clock_dated_into_the_future_is_issued_again(folder: Path) -> None:
@@ -345,12 +347,19 @@ def test_an_edited_config_is_kept_and_its_age_is_told(folder: Path) -> None:
     assert path.read_text().endswith("\n")
 
 
-def test_only_its_own_config_has_a_machines_credential(folder: Path) -> None:
+def test_only_the_machine_config_server_and_its_complete_config_have_a_machines_credential(folder: Path) -> None:
+    """What a machine boots with travels by plain HTTP."""
     key = (folder / "tls/join/worker-0.key").read_bytes()
-    for path in folder.rglob("*.ign"):
-        config = path.read_bytes()
-        carried = base64.b64encode(key) in b"".join(files_in(json.loads(config)).values())
-        assert carried is (path.stem == "worker-0" and path.parent.name in ("machines", "complete")), path
+    found = {
+        f"{path.relative_to(folder)}:{name}"
+        for path in folder.rglob("*.ign")
+        for name, content in files_in(json.loads(path.read_bytes())).items()
+        if base64.b64encode(key) in content
+    }
+    assert found == {
+        "bootstrap.ign:/etc/mcs/bootstrap/join/worker-0.lab.falsework.test.kubeconfig",
+        "complete/worker-0.ign:/etc/kubernetes/kubeconfig",
+    }
 
 
 def test_what_the_machine_config_server_serves_has_no_credential(folder: Path) -> None:

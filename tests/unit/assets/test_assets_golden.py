@@ -18,6 +18,7 @@ import pytest
 import yaml
 from asset_samples import finished
 
+from falsework import machine_code
 from falsework.assets.ignition import content_of
 from falsework.assets.serialize import to_yaml
 
@@ -72,8 +73,8 @@ def readable_config(path: Path) -> Any:
     config = json.loads(path.read_bytes())
     for entry in config.get("storage", {}).get("files", []):
         entry["mode"] = oct(entry["mode"])
-        text = content_of(entry["contents"]["source"]).decode()
-        name = entry["path"]
+        content, name = content_of(entry["contents"]["source"]), entry["path"]
+        text = "<code>" if name == machine_code.PATH else content.decode()
         if name.startswith(("/opt/openshift/manifests/", "/opt/openshift/openshift/")) and "cvo-" not in name:
             entry["contents"] = "as in the manifests"
         elif name.endswith(STRUCTURED) and "[" not in text[:1]:

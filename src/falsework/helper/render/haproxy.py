@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from falsework.site import ports
-from falsework.site.model import Machine, Site
+from falsework.site.model import Distribution, Machine, Site
 
 PATH = "haproxy.cfg"
 RUNTIME_SOCKET = "/run/haproxy/admin.sock"
@@ -30,7 +30,7 @@ def render(site: Site, runtime_socket: str = RUNTIME_SOCKET, state_file: str | N
             "# For machines alone. Whoever else asks is in the log: a rule for `connection` would not say so.",
             f"tcp-request content reject unless {{ src 127.0.0.0/8 {site.lab.cidr} }}",
         ),
-        _control_plane(site, MCS_BACKEND, ports.MACHINE_CONFIG_SERVER, "/healthz"),
+        _control_plane(site, MCS_BACKEND, ports.MACHINE_CONFIG_SERVER, "/healthz", *_telling_who_asks(site)),
     ]
     for name, port in (("ingress-http", ports.HTTP), ("ingress-https", ports.HTTPS)):
         sections += [_frontend(name, port), _ingress(site, name, port)]
@@ -98,7 +98,18 @@ def _frontend(name: str, port: int, *settings: str) -> str:
     return _section(f"frontend {name}", f"bind :{port}", "option tcplog", *settings, f"default_backend {name}")
 
 
-def _control_plane(site: Site, name: str, port: int, health: str) -> str:
+def _telling_who_asks(site: Site) -> tuple[str, ...]:
+    """Falsework's Machine Config Server gives each machine its own config, and knows it by its address. OpenShift's
+    would not understand a word of this."""
+    if site.distribution is Distribution.OPENSHIFT:
+        return ()
+    return (
+        "# With whom it is for before the connection itself, so that each machine gets what is its own.",
+        "default-server send-proxy-v2 check-send-proxy",
+    )
+
+
+def _control_plane(site: Site, name: str, port: int, health: str, *settings: str) -> str:
     """Bootstrap and masters. A client is bound to none of them, and watches are spread by how many there are."""
     default = "default-server check check-ssl verify none inter 500ms fall 2 rise 1"
     return _section(
@@ -110,6 +121,7 @@ def _control_plane(site: Site, name: str, port: int, health: str) -> str:
         "# it is out of the way before it stops and back as soon as it is ready. Its connections are left to end by",
         "# themselves: it still answers what it has begun.",
         default,
+        *settings,
         *(_server(machine, port) for machine in site.masters),
         "# Only while no master is ready.",
         f"{_server(site.bootstrap, port)} backup",

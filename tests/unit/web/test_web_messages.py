@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from falsework.helper.http_messages import Request, RequestError, parse_head, response_head, too_long, wanted_range
+from falsework.web.messages import Request, RequestError, parse_head, response_head, too_long, wanted_range
 
 
 def request(**headers: str) -> Request:

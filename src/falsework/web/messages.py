@@ -1,4 +1,4 @@
-"""As much of HTTP/1.1 as booting machines speak: GET and HEAD, ranges, no bodies."""
+"""As much of HTTP/1.1 as booting machines speak: GET and HEAD, ranges, no bodies. The standard library alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 
 
 class RequestError(Exception):
-    """What came is no request that can be answered with a file."""
+    """What came is no request that can be answered."""
 
     def __init__(self, status: HTTPStatus, because: str) -> None:
         super().__init__(because)

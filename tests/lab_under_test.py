@@ -17,10 +17,10 @@ from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal
 from falsework.machines.nspawn import Nspawn
 from falsework.machines.provider import Power
+from falsework.site import ports
 from falsework.site.load import default_site
 from falsework.site.model import Site
-
-CONFIG_SERVER = Path(__file__).parents[1] / "machines" / "config_server.py"
+from mcs_process import ConfigServer, config_server
 
 
 @dataclass(frozen=True)
@@ -84,23 +84,12 @@ class LabUnderTest:
             time.sleep(0.05)
 
     @contextlib.contextmanager
-    def config_server(self) -> Iterator[None]:
-        """Stands in for the Machine Config Server, in the network of the bootstrap machine."""
-        assets, served = self.lab.site_folder, self.lab.root / "config-server"
-        (served / "config").mkdir(parents=True, exist_ok=True)
-        (served / "healthz").write_text("ok")
-        for role in ("master", "worker"):
-            (served / "config" / role).write_bytes((assets / "rendered" / f"{role}.ign").read_bytes())
-        parts = (assets / "tls" / f"machine-config-server.{end}" for end in ("crt", "key"))
-        pair = served.with_suffix(".pem")
-        pair.write_bytes(b"".join(part.read_bytes() for part in parts))
-        netns = self.lab.netns_path(self.site.bootstrap.name)
-        words = ("nsenter", f"--net={netns}", sys.executable, CONFIG_SERVER, "0.0.0.0", "22623", served, pair)
-        with subprocess.Popen(words, stderr=subprocess.DEVNULL) as server:
-            try:
-                yield
-            finally:
-                server.kill()
+    def config_server(self) -> Iterator[ConfigServer]:
+        """The Machine Config Server, in the network of the bootstrap machine."""
+        around = ("nsenter", f"--net={self.lab.netns_path(self.site.bootstrap.name)}", "--")
+        port = ports.MACHINE_CONFIG_SERVER
+        with config_server(self.site, self.lab.site_folder, "0.0.0.0", port, around=around) as server:
+            yield server
 
 
 def events_of(output: str) -> list[Mapping[str, Any]]:

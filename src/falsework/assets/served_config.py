@@ -1,0 +1,37 @@
+"""What the Machine Config Server makes of a rendered MachineConfig. On the host and in the server alike."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from falsework.assets import ignition
+from falsework.assets.ignition import Config, File, config
+
+JOIN_KUBECONFIG = "/etc/kubernetes/kubeconfig"
+"""What a machine joins with, before it has a certificate as a node."""
+_ANNOTATIONS = "/etc/machine-config-daemon/node-annotations.json"
+_CONTENT = "/etc/mcs-machine-config-content.json"
+
+
+def served_config(machine_config: dict[str, Any]) -> Config:
+    """Its Ignition config, the annotations a node starts with, so that it knows which config it has, and the
+    MachineConfig itself, so that it knows what that is."""
+    name = str(machine_config["metadata"]["name"])
+    prefix = "machineconfiguration.openshift.io"
+    annotations = {
+        f"{prefix}/currentConfig": name,
+        f"{prefix}/desiredConfig": name,
+        f"{prefix}/state": "Done",
+    }
+    extra = [File(_ANNOTATIONS, _json(annotations)), File(_CONTENT, _json(machine_config), 0o600)]
+    return ignition.merge(machine_config["spec"]["config"], config(files=extra))
+
+
+def with_join_credential(served: Config, kubeconfig: bytes) -> Config:
+    """For the one machine it belongs to."""
+    return ignition.merge(served, config(files=[File(JOIN_KUBECONFIG, kubeconfig, 0o600)]))
+
+
+def _json(data: object) -> bytes:
+    return json.dumps(data, separators=(",", ":"), sort_keys=True).encode()

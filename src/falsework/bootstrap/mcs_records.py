@@ -1,0 +1,83 @@
+"""What the Machine Config Server writes down: every answer, and which machines have had their config."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from falsework.files import write_file
+
+FOLDER = "/var/lib/falsework/mcs"
+SERVED = "served.json"
+LEDGER = "ledger.jsonl"
+OLDER_LEDGER = "ledger.jsonl.1"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+_LEDGER_BYTES = 1 << 20
+_AGAIN = 60.0
+"""Seconds after which a machine that comes again is noted again: nobody keeps the server busy with writing."""
+
+
+class Ledger:
+    """A line of JSON for each answer: on stdout, for the pod's log, and in a file that outlives the pod. When that is
+    full it becomes the older one, and takes the place of the one before."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path, self._older = folder / LEDGER, folder / OLDER_LEDGER
+
+    def write(self, line: Mapping[str, object]) -> None:
+        text = json.dumps(line) + "\n"
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        try:
+            with self._path.open("ab") as file:
+                os.fchmod(file.fileno(), 0o600)
+                file.write(text.encode())
+                size = file.tell()
+            if size > _LEDGER_BYTES:
+                self._path.replace(self._older)
+        except OSError as error:
+            complain(f"{self._path} cannot be written: {error.strerror}")
+
+
+class Served:
+    """`{"master-0.lab.falsework.test": {"time": 1700000000.0, "boot": "…"}}`: when each machine last had its config
+    whole, and in which boot of this machine. Whoever approves certificates reads it."""
+
+    def __init__(self, folder: Path, boot: str) -> None:
+        self._path, self._boot = folder / SERVED, boot
+        self._known = _read(self._path)
+
+    def note(self, machine: str) -> None:
+        now = time.time()
+        known = self._known.get(machine, {})
+        if known.get("boot") == self._boot and 0 <= now - float(str(known.get("time", 0))) < _AGAIN:
+            return
+        self._known[machine] = {"time": round(now, 3), "boot": self._boot}
+        try:
+            write_file(self._path, json.dumps(self._known, indent=1, sort_keys=True).encode() + b"\n")
+        except OSError as error:
+            del self._known[machine]
+            complain(f"{self._path} cannot be written, {machine} will get no certificate: {error.strerror}")
+
+
+def boot_id(path: Path) -> str:
+    """Of the machine, not of the container: where that is not the same, its file is mounted into the pod."""
+    return path.read_text().strip()
+
+
+def complain(text: str) -> None:
+    print(f"machine-config-server: {text}", file=sys.stderr, flush=True)
+
+
+def _read(path: Path) -> dict[str, dict[str, object]]:
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    entries = data.items() if isinstance(data, dict) else ()
+    return {str(name): entry for name, entry in entries if isinstance(entry, dict)}
