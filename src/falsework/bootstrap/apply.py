@@ -93,8 +93,9 @@ def apply_all(
 
 
 def manifest_files(folder: Path) -> list[Path]:
-    """In the order in which they are created."""
-    return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    """In the order in which they are created. What somebody is still writing is hidden."""
+    found = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and not path.name.startswith("."))
+    return sorted(path for path in found if path.is_file())
 
 
 def _round(client: Client, waiting: list[_Entry], log: _Log, stop: threading.Event) -> list[_Entry]:

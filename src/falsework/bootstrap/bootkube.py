@@ -26,6 +26,7 @@ from falsework.bootstrap.static_pods import API_PORT, ETCD_PORT
 from falsework.bootstrap.waiting import Wait
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client, Unreachable
+from falsework.manifests.release import api_manifests, config_manifests
 
 _API_LIMIT = 20 * 60
 _PIVOT_PAUSE = 0.5
@@ -43,6 +44,7 @@ class Bootkube:
         rendering = Rendering(self.disk, self.facts)
         rendering.clean()
         self.render(rendering)
+        self.render_cluster(rendering)
         self._resolve()
         self.stages.run("wait-for-etcd", self._wait_for_etcd, "Waiting for etcd to be healthy...")
         self.stages.run("cb-bootstrap", lambda: self._cluster_bootstrap(rendering), "Starting cluster-bootstrap...")
@@ -81,6 +83,14 @@ class Bootkube:
             lambda: rendering.temporary_pod("kube-scheduler-pod.yaml"),
             "Rendering Kubernetes Scheduler core manifests...",
         )
+
+    def render_cluster(self, rendering: Rendering) -> None:
+        """Needed only once the API answers: it is done while etcd starts."""
+        for name, manifests, phrase in (
+            ("api-bootstrap", api_manifests, "Rendering api manifests..."),
+            ("config-bootstrap", config_manifests, "Rendering cluster config manifests..."),
+        ):
+            self.stages.run(name, partial(rendering.cluster_manifests, manifests()), phrase)
 
     def _resolve(self) -> None:
         for kind, host in self._api_hosts():

@@ -14,6 +14,7 @@ from falsework.assets.serialize import to_yaml
 from falsework.bootstrap import places, static_pods
 from falsework.bootstrap.disk import Disk
 from falsework.errors import FalseworkError
+from falsework.manifests.release import Manifests
 
 API_POD = "kube-apiserver-pod.yaml"
 TEMPORARY: dict[str, Callable[[BootstrapFacts], static_pods.Pod]] = {
@@ -25,6 +26,14 @@ TEMPORARY: dict[str, Callable[[BootstrapFacts], static_pods.Pod]] = {
 """The pods that are taken down together, by file name."""
 
 _POD_MODE = 0o600
+_WRITTEN_TO = (
+    places.HOME,
+    places.CLUSTER_MANIFESTS,
+    places.STATIC_PODS,
+    places.BOOTSTRAP_MANIFESTS,
+    places.SECRETS,
+    places.MCS_TLS,
+)
 
 
 class Rendering:
@@ -49,6 +58,17 @@ class Rendering:
             content = self._disk.read(places.TLS / f"machine-config-server.{ending}")
             self._disk.write(places.MCS_TLS / f"tls.{ending}", content, mode)
         self._disk.write(places.MCS_POD, to_yaml(static_pods.machine_config_server(self._facts)), _POD_MODE)
+        # What is served now the cluster is to have as objects later: it may hold a pull secret.
+        for folder, kind in (("machine-pools", "machineconfigpool"), ("machine-configs", "machineconfig")):
+            for path in self._disk.files(places.MCS_CONFIG / "bootstrap" / folder):
+                target = places.CLUSTER_MANIFESTS / f"{path.stem}.{kind}.yaml"
+                self._disk.write(target, self._disk.read(path), 0o600)
+
+    def cluster_manifests(self, manifests: Manifests) -> None:
+        """What the release has for every cluster. A file of the same name that a person put there is theirs."""
+        for name, objects in manifests.items():
+            if not self._disk.has(places.CLUSTER_MANIFESTS / name):
+                self._disk.write(places.CLUSTER_MANIFESTS / name, to_yaml(*objects))
 
     def etcd(self) -> None:
         self._disk.write(places.ETCD_POD, to_yaml(static_pods.etcd(self._facts)), _POD_MODE)
@@ -82,5 +102,5 @@ class Rendering:
 
     def clean(self) -> None:
         """Of what a killed run left, nothing is used: a draft becomes a file by its name alone."""
-        for folder in (places.HOME, places.STATIC_PODS, places.BOOTSTRAP_MANIFESTS, places.SECRETS, places.MCS_TLS):
+        for folder in _WRITTEN_TO:
             self._disk.remove_drafts(folder)

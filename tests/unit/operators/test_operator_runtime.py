@@ -1,0 +1,53 @@
+"""Conditions, waiting, and a log that does not repeat itself."""
+
+from __future__ import annotations
+
+import threading
+
+from falsework.operators.runtime.conditions import condition, status_of, updated, without
+from falsework.operators.runtime.log import Changes
+from falsework.operators.runtime.waiting import Backoff, Bell
+
+
+def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
+    first = updated([], [condition("Available", False, "Why", "because")], "t1")
+    assert first == [
+        {"type": "Available", "status": "False", "reason": "Why", "message": "because", "lastTransitionTime": "t1"}
+    ]
+    second = updated(first, [condition("Available", False, message="still"), condition("Degraded", None)], "t2")
+    assert [entry["lastTransitionTime"] for entry in second] == ["t1", "t2"]
+    assert second[0]["message"] == "still"
+    assert "reason" not in second[0]
+    third = updated(second, [condition("Available", True)], "t3")
+    assert [entry["lastTransitionTime"] for entry in third] == ["t3", "t2"]
+    assert (status_of(third, "Available"), status_of(third, "Degraded"), status_of(None, "Other")) == (True, None, None)
+    assert without(third, "Available") == third[1:]
+
+
+def test_a_bell_rings_once_however_often_it_was_rung() -> None:
+    bell = Bell()
+    assert not bell.wait(0)
+    bell.ring()
+    bell.ring()
+    assert bell.wait(0)
+    assert not bell.wait(0)
+    threading.Timer(0.02, bell.end).start()
+    assert bell.wait(10)
+    assert bell.wait(10)
+    assert bell.ended.is_set()
+
+
+def test_pauses_grow_until_something_went_well() -> None:
+    backoff = Backoff(1, 5)
+    assert [backoff.pause() for _ in range(4)] == [1, 2, 4, 5]
+    backoff.reset()
+    assert backoff.pause() == 1
+
+
+def test_the_same_is_said_once() -> None:
+    said: list[str] = []
+    changes = Changes(said.append)
+    for text in ("a", "a", "b", "", "b"):
+        changes.say("name", text)
+    changes.say("other", "b")
+    assert said == ["a", "b", "b", "b"]
