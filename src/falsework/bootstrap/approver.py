@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from falsework.bootstrap import places
+from falsework.bootstrap import mcs_records, places
 from falsework.bootstrap.records import Records
 from falsework.bootstrap.service import run_service, say
+from falsework.csr import decisions
 from falsework.csr.approver import Approver
 from falsework.csr.knowledge import Fetched, machines_in
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client
 
 INVENTORY = places.HOME / "inventory.json"
-SERVED = places.MCS_STATE / "served.json"
-DECISIONS = Path("/var/lib/falsework/csr-decisions.json")
+SERVED = Path(mcs_records.FOLDER) / mcs_records.SERVED
 UNIT = "approve-csr"
 
 
@@ -62,7 +62,9 @@ def _settings(words: Sequence[str]) -> Settings:
     parser.add_argument("kubeconfig", type=Path, nargs="?", default=places.LOOPBACK_KUBECONFIG)
     parser.add_argument("--inventory", type=Path, default=INVENTORY, help="the machines of the site")
     parser.add_argument("--served", type=Path, default=SERVED, help="who has fetched its config")
-    parser.add_argument("--decisions", type=Path, default=DECISIONS, help="where to write what was decided and why")
+    parser.add_argument(
+        "--decisions", type=Path, default=Path(decisions.PATH), help="where to write what was decided and why"
+    )
     parser.add_argument("--done", type=Path, default=places.DONE, help="the file whose appearance ends this")
     parser.add_argument("--forever", action="store_true", help="do not end when bootstrapping is complete")
     return Settings(**vars(parser.parse_args(words)))

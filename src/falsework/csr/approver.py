@@ -108,6 +108,9 @@ class Approver:
         with contextlib.suppress(queue.Empty):
             while True:
                 self._judge_again(self._node_changes.get_nowait())
+        self._look_who_fetched()
+
+    def _look_who_fetched(self) -> None:
         if self._fetched.refresh():
             for machine in list(self._waiting):
                 self._judge_again(machine)
@@ -124,6 +127,7 @@ class Approver:
         if body is None:
             self._forget(name)
             return
+        self._look_who_fetched()
         request = Request.of(body)
         if request.is_decided:
             self._decisions.note(noted_as_decided(request))

@@ -17,6 +17,8 @@ from falsework.csr.request import Request
 from falsework.csr.rules import Verdict, kind_of, machine_of
 from falsework.files import write_file
 
+PATH = "/var/lib/falsework/csr-decisions.json"
+"""On the bootstrap machine."""
 MOST = 5000
 """Requests that are remembered; of more, those noted first are left out."""
 

@@ -45,7 +45,7 @@ class ApproverProcess:
             for machine in site.machines
         ]
         (folder / "inventory.json").write_text(json.dumps(inventory))
-        self.set_served(*(site.fqdn(machine) for machine in (*site.masters, *site.workers)))
+        self.serve_all()
 
     # The process
 
@@ -77,6 +77,9 @@ class ApproverProcess:
         self._child = None
         return code
 
+    def has_begun(self) -> bool:
+        return self._decisions.exists()
+
     @property
     def output(self) -> str:
         return (self.folder / "output").read_text()
@@ -86,6 +89,11 @@ class ApproverProcess:
         return found
 
     # What it knows, and what it says
+
+    def serve_all(self) -> None:
+        """Every machine has fetched its config."""
+        site = self.api.site
+        self.set_served(*(site.fqdn(machine) for machine in (*site.masters, *site.workers)))
 
     def set_served(self, *nodes: str, boot: str | None = None) -> None:
         boot = boot or BOOT_ID.read_text().strip()
@@ -168,6 +176,7 @@ def running(api: RealApi, folder: Path) -> Iterator[ApproverProcess]:
     allow_requests(process.admin)
     process.start()
     try:
+        until(process.has_begun)
         yield process
     finally:
         process.stop()
