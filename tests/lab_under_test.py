@@ -46,13 +46,13 @@ class LabUnderTest:
     def command(self, *words: str) -> list[str]:
         """Our own words come first, so that the folder is said before those of another program."""
         name, *rest = words
-        group = [rest.pop(0)] if name in ("machine", "balancer") else []
+        group = [rest.pop(0)] if name in ("balancer", "csr", "machine") else []
         return [sys.executable, "-m", "falsework", name, *group, "--dir", str(self.lab.site_folder), *rest]
 
     def run(self, *words: str, code: int = 0) -> str:
         """What it printed to stdout; both streams in the message when it does not end as it should."""
         done = subprocess.run(
-            self.command(*words), env=self.environment(), capture_output=True, text=True, timeout=180, check=False
+            self.command(*words), env=self.environment(), capture_output=True, text=True, timeout=120, check=False
         )
         assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout if code == 0 else done.stdout + done.stderr

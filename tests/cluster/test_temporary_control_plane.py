@@ -148,7 +148,7 @@ def test_the_api_answers_on_the_machine(lab: LabUnderTest) -> None:
 
 
 def test_service_records_tell_every_stage(lab: LabUnderTest) -> None:
-    records = json.loads(typed(lab, "sudo cat /var/log/openshift/bootkube.json"))
+    records = json.loads(lab.inside("bootstrap", "cat", "/var/log/openshift/bootkube.json"))
     assert records[0]["phase"] == "service start"
     ended = [record["stage"] for record in records if record["phase"] == "stage end" and record["result"] == "success"]
     assert {"etcd-bootstrap", "kube-apiserver-bootstrap", "wait-for-etcd"} <= set(ended)

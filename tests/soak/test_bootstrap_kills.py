@@ -1,0 +1,48 @@
+"""bootkube killed at ten moments between power on and a working control plane: each time it finishes."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from falsework.machines.provider import Power
+from falsework.process import CommandError
+from falsework.release.cache import default_root
+from lab_under_test import LabUnderTest
+
+RUNS = 10
+SEED = 20261116
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabUnderTest]:
+    with tempfile.TemporaryDirectory(dir=default_root().parent, prefix="falsework-test-") as state:
+        lab = LabUnderTest.below(Path(state), tmp_path_factory.mktemp("kills"))
+        try:
+            lab.run("up", "--until", "helper")
+            yield lab
+        finally:
+            lab.run("destroy", "--yes")
+
+
+@pytest.mark.parametrize("run", range(RUNS))
+def test_bootkube_killed_on_its_way_finishes(lab: LabUnderTest, run: int) -> None:
+    moment = random.Random(SEED + run).uniform(0.0, 8.0)  # noqa: S311 - the same moments in every run
+    lab.machines.destroy("bootstrap")
+    lab.run("machine", "start", "bootstrap", "--no-wait")
+    lab.until("bootstrap", Power.RUNNING)
+    time.sleep(moment)
+    # It may be between two starts, or not started yet.
+    with contextlib.suppress(CommandError):
+        lab.inside("bootstrap", "systemctl", "kill", "--signal=KILL", "bootkube.service")
+    lab.run("up", "--until", "temporary-control-plane")
+    deadline = time.monotonic() + 120
+    while "are in the cluster." not in lab.inside("bootstrap", "journalctl", "-u", "bootkube", "-o", "cat", "--no-pager"):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
