@@ -166,10 +166,8 @@ class Server:
                 self._receive(connection)
             while connection.received and connection.answer is None and self._next_request(connection):
                 pass
-            if self._is_asking(connection) and isinstance(connection.socket, ssl.SSLSocket):
-                # The selector sees only what TLS has not read yet.
-                if connection.socket.pending():
-                    self._more.add(connection)
+            if self._has_more(connection):
+                self._more.add(connection)
         except ssl.SSLWantReadError:
             self._selector.modify(connection.socket, selectors.EVENT_READ, connection)
         except ssl.SSLWantWriteError:
@@ -181,8 +179,11 @@ class Server:
         except OSError as error:
             self._give_up(connection, f"the connection broke: {error.strerror}")
 
-    def _is_asking(self, connection: Connection) -> bool:
-        return connection in self._connections and connection.entering is None and connection.answer is None
+    def _has_more(self, connection: Connection) -> bool:
+        """Whether TLS has read what we have not: the selector knows nothing of that."""
+        if connection not in self._connections or connection.entering is not None or connection.answer is not None:
+            return False
+        return isinstance(connection.socket, ssl.SSLSocket) and connection.socket.pending() > 0
 
     def _enter(self, connection: Connection, entering: Entering) -> None:
         try:

@@ -164,6 +164,9 @@ def test_a_machine_waits_for_its_config_server_and_comes_up_by_itself(lab: LabUn
     assert ("dhcp", "DHCPDISCOVER") in kinds
     assert any(service == "tftp" for service, _ in kinds)
     assert any(service == "http" for service, _ in kinds)
+    given = [entry for entry in lab.ledger("--machine", "master-0", "--service", "mcs") if entry["got"]]
+    assert given[-1]["got"].startswith("200, ")
+    assert lab.inside("master-0", "systemctl", "is-active", "pod-guard") == "active"
 
 
 def test_the_load_balancer_moves_to_whoever_is_alive(lab: LabUnderTest) -> None:
