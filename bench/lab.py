@@ -59,7 +59,8 @@ def measure(lab: Lab, site: Site) -> int:
     helper = stages["helper"]["seconds"]
     machines = Nspawn(lab, Journal(lab.journal))
     names = [machine.name for machine in site.machines]
-    around = ("nsenter", f"--net={lab.netns_path(site.bootstrap.name)}", "--")
+    # Where a master's will be: the load balancer asks that one first, and the bootstrap's own would refuse workers.
+    around = ("nsenter", f"--net={lab.netns_path(site.masters[0].name)}", "--")
     pools = ("master", "worker")
     port = ports.MACHINE_CONFIG_SERVER
     with config_server(site, lab.site_folder, "0.0.0.0", port, around=around, pools=pools):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,8 @@ from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal
 from falsework.machines.nspawn import Nspawn
 from falsework.machines.provider import Power
-from falsework.site import ports
 from falsework.site.load import default_site
 from falsework.site.model import Site
-from mcs_process import ConfigServer, config_server
 
 
 @dataclass(frozen=True)
@@ -82,14 +79,6 @@ class LabUnderTest:
             shown = console.read_text()[-3000:] if console.exists() else "(nothing on the console)"
             assert time.monotonic() < deadline, f"{machine}: {state}\n{shown}"
             time.sleep(0.05)
-
-    @contextlib.contextmanager
-    def config_server(self) -> Iterator[ConfigServer]:
-        """The Machine Config Server, in the network of the bootstrap machine."""
-        around = ("nsenter", f"--net={self.lab.netns_path(self.site.bootstrap.name)}", "--")
-        port = ports.MACHINE_CONFIG_SERVER
-        with config_server(self.site, self.lab.site_folder, "0.0.0.0", port, around=around) as server:
-            yield server
 
 
 def events_of(output: str) -> list[Mapping[str, Any]]:

@@ -21,7 +21,7 @@ from falsework.bootstrap.machine_config_server import CONFIGS
 from falsework.site.model import Site
 
 PATIENCE = 20.0
-BOOT = "3a7c3b0e-boot"
+BOOT = "3a7c3b0e-53a1-4f6e-8a5d-2f5a6f0c1b77"
 
 
 @dataclass
@@ -74,8 +74,8 @@ def config_server(
     with tempfile.TemporaryDirectory(prefix="falsework-mcs-") as name:
         server = ConfigServer(Path(name), assets, address, port, site.api_int_host)
         folder = server.folder
-        (folder / "falsework.pyz").write_bytes(machine_code.machine_code())
-        (folder / "boot_id").write_text(f"{BOOT}\n")
+        (folder / "falsework.pyz").write_bytes(machine_code.machine_code("machine-config-server"))
+        (folder / "boot_id").write_text(BOOT.replace("-", "") + "\n")
         for path, content in files_in(json.loads((assets / "bootstrap.ign").read_bytes())).items():
             if path.startswith(f"{CONFIGS}/"):
                 file = server.configs / path.removeprefix(f"{CONFIGS}/")
@@ -101,16 +101,18 @@ def config_server(
         ):
             try:
                 server.process = process
-                listening = (*around, "ss", "-lntH")
-                eventually(
-                    lambda: f":{port} " in subprocess.run(listening, capture_output=True, text=True).stdout,
-                    f"it does not listen: {(folder / 'errors').read_text()}",
-                )
+                eventually(lambda: process.poll() is not None or _listens(around, port), "it does not listen")
+                assert process.poll() is None, (folder / "errors").read_text()
                 yield server
                 assert process.poll() in (None, 0), (folder / "errors").read_text()
                 assert (folder / "errors").read_text() == ""
             finally:
                 process.kill()
+
+
+def _listens(around: tuple[str, ...], port: int) -> bool:
+    words = (*around, "ss", "-lntH")
+    return f":{port} " in subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
 def eventually(condition: Callable[[], bool], why: str, patience: float = PATIENCE) -> None:

@@ -6,6 +6,7 @@ import importlib
 import sys
 
 ENTRY_POINTS = {
+    "approve-csr": "falsework.bootstrap.approver",
     "boot-server": "falsework.helper.bootserver",
     "bootkube": "falsework.bootstrap.bootkube",
     "machine-config-server": "falsework.bootstrap.machine_config_server",

@@ -87,7 +87,7 @@ def run(
 
 
 def lines(argv: Sequence[str | Path], *, quiet: float) -> Iterator[str]:
-    """What a program prints, line by line, while it runs; an empty line once nothing has come for `quiet` seconds.
+    """What a program prints, line by line, while it runs; an empty line whenever nothing has come for `quiet` seconds.
 
     Raises CommandError if it ends badly. It is ended when nobody wants its lines any more.
     """
@@ -98,13 +98,10 @@ def lines(argv: Sequence[str | Path], *, quiet: float) -> Iterator[str]:
         complaints, rest = bytearray(), b""
         selector.register(child.stdout, selectors.EVENT_READ)
         selector.register(child.stderr, selectors.EVENT_READ)
-        patience: float | None = quiet
         while selector.get_map():
-            events = selector.select(timeout=patience)
+            events = selector.select(timeout=quiet)
             if not events:
                 yield ""
-            # Said once; then we wait for as long as it takes.
-            patience = quiet if events else None
             for key, _ in events:
                 piece = os.read(key.fd, 65536)
                 if not piece:

@@ -133,7 +133,10 @@ def _wait_for(condition: Callable[[], bool]) -> None:
 
 def test_lines_come_while_the_program_runs() -> None:
     program = "echo one; echo complaint >&2; sleep 0.5; printf 'two\nthree'"
-    assert list(lines(["sh", "-c", program], quiet=0.1)) == ["one", "", "two", "three"]
+    found = list(lines(["sh", "-c", program], quiet=0.1))
+    assert [line for line in found if line] == ["one", "two", "three"]
+    # It is said again and again, as whoever waits may have something else to look at.
+    assert 2 <= found.count("") == len(found[1:-2])
 
 
 def test_lines_of_a_program_that_ends_badly() -> None:

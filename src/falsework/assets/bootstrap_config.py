@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from falsework import machine_code
 from falsework.assets import node
-from falsework.assets.bootstrap_facts import BootstrapFacts
+from falsework.assets.bootstrap_facts import BOOT_ID, BootstrapFacts
 from falsework.assets.graph import Files
 from falsework.assets.ignition import Config, File, Link, Unit, config
 from falsework.assets.manifests import CVO_OVERRIDES
@@ -20,6 +21,7 @@ HOME = "/opt/openshift"
 DONE = f"{HOME}/.bootkube.done"
 MCS_HOME = "/etc/mcs/bootstrap"
 SCRIPTS = {
+    "approve-csr.sh": "approve-csr",
     "bootkube.sh": "bootkube",
     "release-image-download.sh": "release-image",
     "report-progress.sh": "report-progress",
@@ -92,7 +94,9 @@ def _host(machine: Machine, contents: Contents) -> list[File]:
 def _machine_config_server(contents: Contents) -> list[File]:
     """What the Machine Config Server serves before there is an API to ask, and to whom."""
     site = {"machines": contents.inventory, "balancers": contents.balancers}
+    boot_id = f"d {PurePosixPath(BOOT_ID).parent} 0755\nf+ {BOOT_ID} 0444 root root - %b\n"
     return [
+        File("/etc/tmpfiles.d/falsework-boot-id.conf", boot_id.encode()),
         File(f"{MCS_HOME}/site.json", to_json(site)),
         *(File(f"{MCS_HOME}/machine-pools/{name}.yaml", to_yaml(pool)) for name, pool in contents.pools.items()),
         *(

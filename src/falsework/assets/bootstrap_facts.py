@@ -12,6 +12,8 @@ from typing import Any
 
 IMAGES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "falsework")
 """What the temporary control plane runs."""
+BOOT_ID = "/run/falsework/boot_id"
+"""The machine's boot id, for pods: there, /proc has the kernel's, which machines that share a kernel have in common."""
 
 
 @dataclass(frozen=True)

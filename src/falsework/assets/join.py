@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from falsework.assets.pki import Subject
+from falsework.assets.subject import Subject
 from falsework.site.model import Role
 
 USER_PREFIX = "system:join:"

@@ -36,7 +36,9 @@ class Rendered:
 def built_in(
     role: Role, facts: NodeFacts, client_ca: bytes, registry_ca: bytes, pull_secret: str | None
 ) -> list[Object]:
+    guard_rules, guard = node.pod_guard()
     base = [
+        guard_rules,
         node.api_server_url(facts.api_int_host),
         File("/etc/sysctl.d/90-forwarding.conf", b"net.ipv4.ip_forward = 1\n"),
         File("/etc/kubernetes/kube-proxy.conf", node.kube_proxy_config(facts.cluster_cidrs)),
@@ -46,7 +48,7 @@ def built_in(
     kubelet_files = node.kubelet_files(node.node_kubelet_config(role, facts.dns_address), client_ca)
     runtime_files = node.runtime_files(facts.sandbox_image, facts.registry_url, registry_ca)
     return [
-        machine_config(f"00-{role}", role, config(files=base, units=node.kube_proxy_units())),
+        machine_config(f"00-{role}", role, config(files=base, units=[*node.kube_proxy_units(), guard])),
         machine_config(
             f"01-{role}-container-runtime",
             role,

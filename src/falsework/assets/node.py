@@ -242,6 +242,28 @@ def kube_proxy_units() -> list[Unit]:
     return [Unit("kube-proxy.service", service), Unit("kube-proxy.path", path, enabled=True)]
 
 
+def pod_guard() -> tuple[File, Unit]:
+    """Pods are kept away from Machine Config Servers: behind their node's address they would be taken for the node."""
+    path = "/etc/falsework/pod-guard.nft"
+    rules = (
+        # The first two lines make way for the third, however often this is read.
+        "table inet falsework-pod-guard\n"
+        "delete table inet falsework-pod-guard\n"
+        "table inet falsework-pod-guard {\n"
+        "    chain forward {\n"
+        "        type filter hook forward priority filter - 10; policy accept;\n"
+        f"        tcp dport {ports.MACHINE_CONFIG_SERVER} reject with tcp reset\n"
+        "    }\n"
+        "}\n"
+    )
+    unit = to_unit(
+        Unit={"Description": "Keep pods away from the Machine Config Server", "Before": "kubelet.service"},
+        Service={"Type": "oneshot", "RemainAfterExit": "yes", "ExecStart": f"/usr/sbin/nft --file {path}"},
+        Install={"WantedBy": "multi-user.target"},
+    )
+    return File(path, rules.encode()), Unit("pod-guard.service", unit, enabled=True)
+
+
 def api_server_url(api_int_host: str) -> File:
     """For what runs on the host's network before Service routing works."""
     text = f"KUBERNETES_SERVICE_HOST='{api_int_host}'\nKUBERNETES_SERVICE_PORT='6443'\n"

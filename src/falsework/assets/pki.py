@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from falsework.assets.subject import Subject as Subject
 from falsework.site.model import IPAddress, KeyAlgorithm
 
 BACKDATED = timedelta(minutes=5)
@@ -49,17 +50,6 @@ class Use(Enum):
 
 
 _OIDS = {Use.SERVER: ExtendedKeyUsageOID.SERVER_AUTH, Use.CLIENT: ExtendedKeyUsageOID.CLIENT_AUTH}
-
-
-@dataclass(frozen=True)
-class Subject:
-    common_name: str
-    organizations: tuple[str, ...] = ()
-    unit: str | None = None
-
-    def __str__(self) -> str:
-        parts = [f"CN={self.common_name}", *(f"O={name}" for name in self.organizations)]
-        return ", ".join([*parts, f"OU={self.unit}"] if self.unit else parts)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import ssl
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -138,11 +137,15 @@ def main(words: Sequence[str]) -> int:
     try:
         certificate = Certificate(settings.certificates / "tls.crt", settings.certificates / "tls.key")
         served = Served(settings.state, boot_id(settings.boot_id))
-    except (OSError, ssl.SSLError) as error:
+    except (OSError, ValueError) as error:
         # The kubelet starts us again, and by then it may be there.
         complain(f"cannot start: {error}")
         return 1
     server = MachineConfigServer(Files(settings.configs), site, settings.pool, Ledger(settings.state), served)
     door = Door(certificate.context, lambda: site.value().balancers)
-    run(server, settings.address, settings.port, door)
+    try:
+        run(server, settings.address, settings.port, door)
+    except OSError as error:
+        complain(f"cannot listen on {settings.address}:{settings.port}: {error.strerror}")
+        return 1
     return 0

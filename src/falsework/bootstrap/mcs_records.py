@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -66,8 +67,8 @@ class Served:
 
 
 def boot_id(path: Path) -> str:
-    """Of the machine, not of the container: where that is not the same, its file is mounted into the pod."""
-    return path.read_text().strip()
+    """As the kernel writes it, with dashes. ValueError if the file has none."""
+    return str(uuid.UUID(path.read_text().strip()))
 
 
 def complain(text: str) -> None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from falsework.assets.bootstrap_facts import BootstrapFacts
+from falsework.assets.bootstrap_facts import BOOT_ID, BootstrapFacts
 from falsework.assets.serialize import to_yaml
-from falsework.bootstrap import mcs_records, places
+from falsework.bootstrap import places
 
 Pod = dict[str, Any]
 
@@ -33,7 +33,6 @@ _SECRETS = "/etc/kubernetes/secrets"
 _KUBECONFIGS = "/etc/kubernetes/kubeconfigs"
 _ETCD_CERTS = "/etc/ssl/etcd"
 _ETCD_DATA = "/var/lib/etcd"
-_BOOT_ID = "/run/falsework/boot_id"
 
 
 @dataclass(frozen=True)
@@ -216,10 +215,9 @@ def machine_config_server(facts: BootstrapFacts) -> Pod:
     container = _Container(
         "machine-config-server",
         facts.images["falsework"],
-        [*_ours("machine-config-server"), f"--boot-id={_BOOT_ID}"],
+        [*_ours("machine-config-server"), f"--boot-id={BOOT_ID}"],
         (
-            # A container sees the kernel's, which machines that share a kernel have in common.
-            _Mount("boot-id", Path(mcs_records.BOOT_ID), _BOOT_ID, "File"),
+            _Mount("boot-id", Path(BOOT_ID), BOOT_ID, "File"),
             _Mount("config", places.MCS_CONFIG, str(places.MCS_CONFIG)),
             _Mount("certs", places.MCS_TLS, str(places.MCS_TLS)),
             _Mount("state", places.MCS_STATE, str(places.MCS_STATE), "DirectoryOrCreate", read_only=False),

@@ -27,6 +27,7 @@ COMMANDS = {
     "status": "Show how far the lab is and what it is waiting for",
     "destroy": "Remove everything that was made for the lab on this host",
     "ledger": "Show who asked the helper for what, and what came of it",
+    "csr": "Show which machines ask for certificates and why one is not given; approve one",
     "balancer": "Show and drive the load balancer: state, drain, ready",
     "release": "Build, check and export everything that runs on the machines",
     "shell": "A shell in the lab's network, with kubectl and the other programs of the release",

@@ -1,4 +1,4 @@
-"""falsework ledger: who asked the helper for what, and what came of it."""
+"""falsework ledger: who asked the helper, or a Machine Config Server, for what, and what came of it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from falsework.cli.site_folder import add_folder_option, site_in
 from falsework.errors import FalseworkError
-from falsework.helper.ledger import journal_command, read
+from falsework.helper.ledger import ConfigServers, journal_command, read
 from falsework.helper.ledger_entry import LedgerEntry, Repeated, Service, folded
 from falsework.lab.folder import Lab
+from falsework.machines.provider import Power
 from falsework.machines.providers import machine_named, provider_of, require_power
 from falsework.machines.view import require_root
 from falsework.process import CommandError, lines
@@ -35,9 +36,10 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     site = site_in(options.dir)
     machine = _machine(site, options.machine)
-    command = _helper(Lab.of(options.dir), site)(journal_command(follow=options.follow))
+    lab = Lab.of(options.dir)
+    command = _helper(lab, site)(journal_command(follow=options.follow))
     try:
-        show(lines(command, quiet=_QUIET), site, machine, options)
+        show(lines(command, quiet=_QUIET), site, machine, options, _config_servers(lab, site))
     except CommandError as error:
         raise FalseworkError(
             "the helper's journal cannot be read",
@@ -51,11 +53,18 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def show(journal: Iterable[str], site: Site, machine: str | None, options: argparse.Namespace) -> None:
+def show(
+    journal: Iterable[str],
+    site: Site,
+    machine: str | None,
+    options: argparse.Namespace,
+    others: ConfigServers | None = None,
+) -> None:
     service = options.service
+    found = read(journal, site, others if service in (None, Service.MCS) else None)
     entries = (
         entry
-        for entry in read(journal, site)
+        for entry in (found if options.follow else sorted(found, key=lambda entry: entry.time))
         if (machine is None or machine in (entry.machine, entry.client)) and service in (None, entry.service)
     )
     if options.json:
@@ -78,6 +87,19 @@ def _machine(site: Site, given: str | None) -> str | None:
     if given is None or ":" in given or given.replace(".", "").isdigit():
         return given.lower() if given else None
     return machine_named(site, given).name
+
+
+def _config_servers(lab: Lab, site: Site) -> ConfigServers:
+    provider = provider_of(lab)
+
+    def content(machine: str, path: str) -> bytes | None:
+        try:
+            return provider.read_file(machine, path) if provider.state(machine).power is Power.RUNNING else None
+        except (FileNotFoundError, CommandError):
+            # It has none, or was switched off as we asked.
+            return None
+
+    return ConfigServers(site, [machine.name for machine in (site.bootstrap, *site.masters)], content)
 
 
 def _helper(lab: Lab, site: Site) -> InHelper:

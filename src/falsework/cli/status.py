@@ -17,6 +17,7 @@ from falsework.stages.context import Context
 from falsework.stages.status import Status, all_done, status_of
 
 INTERVAL = 0.5
+_REQUESTS_SHOWN = 5
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -65,6 +66,12 @@ def _lines(status: Status, options: argparse.Namespace) -> list[str]:
         f"  {machine['name']:<12} {machine['power']:<12} {machine['address']:>15}  {machine['doing']}"
         for machine in status["machines"]
     ]
+    requests = status["certificateRequests"]
+    for request in requests[:_REQUESTS_SHOWN]:
+        who = request["machine"] or request["requester"]
+        lines.append(f"  request {request['name']} ({who}) is not approved: {request['message']}")
+    if len(requests) > _REQUESTS_SHOWN:
+        lines.append(f"  and {len(requests) - _REQUESTS_SHOWN} more: falsework csr list")
     return lines
 
 

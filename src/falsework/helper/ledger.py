@@ -1,4 +1,5 @@
-"""The ledger: every request of every service of the helper, read from the helper's journal when somebody looks.
+"""The ledger: every request of every service of the helper, read from the helper's journal when somebody looks, and
+those to the Machine Config Servers, read from their own files.
 
 There is no daemon and no second copy: what the services write down is all there is.
 """
@@ -6,13 +7,14 @@ There is no daemon and no second copy: what the services write down is all there
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from falsework.helper.boot import TFTP_ROOT
 from falsework.helper.boot_server_files import UNIT as BOOT_SERVER_UNIT
-from falsework.helper.ledger_entry import LedgerEntry
-from falsework.helper.ledger_parsers import BootServer, Dnsmasq, Ganesha, Haproxy, Parser, Registry
+from falsework.helper.ledger_entry import LedgerEntry, Service
+from falsework.helper.ledger_parsers import Dnsmasq, Ganesha, Haproxy, OwnServer, Parser, Registry
 from falsework.site.model import Site
 from falsework.site.records import everyone
 
@@ -22,6 +24,13 @@ REGISTRY_UNIT = "registry.service"
 NFS_UNIT = "nfs-ganesha.service"
 UNITS = (DNSMASQ_UNIT, BOOT_SERVER_UNIT, BALANCER_UNIT, REGISTRY_UNIT, NFS_UNIT)
 
+CONFIG_SERVER_FILES = ("/var/lib/falsework/mcs/ledger.jsonl.1", "/var/lib/falsework/mcs/ledger.jsonl")
+"""On the machines where one runs, the older one first."""
+ReadFile = Callable[[str, str], bytes | None]
+"""A machine's file, if the machine is on and has it."""
+
+_LOOKING = 1.0
+"""Seconds between two looks at other machines."""
 _LONGEST = 300
 """Characters of what a client sent, or a service said, that are shown."""
 
@@ -37,11 +46,14 @@ def journal_command(*, since: float | None = None, cursor: str | None = None, fo
     )
 
 
-def read(journal_lines: Iterable[str], site: Site) -> Iterator[LedgerEntry]:
-    """Entries in the order in which they were complete. An empty line says that nothing came for a while."""
+def read(
+    journal_lines: Iterable[str], site: Site, config_servers: ConfigServers | None = None
+) -> Iterator[LedgerEntry]:
+    """Entries in the order in which they were complete. An empty line says that nothing came for a while: then, and at
+    the end, the Machine Config Servers are looked at too."""
     parsers: dict[str, Parser] = {
         DNSMASQ_UNIT: Dnsmasq(TFTP_ROOT),
-        BOOT_SERVER_UNIT: BootServer(),
+        BOOT_SERVER_UNIT: OwnServer(Service.HTTP),
         BALANCER_UNIT: Haproxy(),
         REGISTRY_UNIT: Registry(),
         NFS_UNIT: Ganesha(),
@@ -57,8 +69,43 @@ def read(journal_lines: Iterable[str], site: Site) -> Iterator[LedgerEntry]:
         elif not line.strip():
             for parser in parsers.values():
                 yield from map(names.named, parser.flush(latest))
+            if config_servers is not None:
+                yield from config_servers.now_and_then()
     for parser in parsers.values():
         yield from map(names.named, parser.flush(float("inf")))
+    if config_servers is not None:
+        yield from config_servers.news()
+
+
+class ConfigServers:
+    """What the Machine Config Servers of some machines have written down."""
+
+    def __init__(self, site: Site, machines: Sequence[str], read: ReadFile) -> None:
+        self._names, self._machines, self._read = _Names(site), machines, read
+        self._last: dict[str, str] = {}
+        self._looked = 0.0
+
+    def now_and_then(self) -> list[LedgerEntry]:
+        """For whoever asks all the time: a look into a machine is not for nothing."""
+        return self.news() if time.monotonic() - self._looked > _LOOKING else []
+
+    def news(self) -> list[LedgerEntry]:
+        """What has come since the last time."""
+        self._looked = time.monotonic()
+        parser = OwnServer(Service.MCS)
+        lines = [line for machine in self._machines for line in self._new_lines(machine)]
+        return [self._names.named(entry) for line in lines for entry in parser.feed(0.0, line)]
+
+    def _new_lines(self, machine: str) -> list[str]:
+        content = b"".join(filter(None, (self._read(machine, path) for path in CONFIG_SERVER_FILES)))
+        lines = content.decode(errors="replace").split("\n")[:-1]
+        last = self._last.get(machine)
+        if lines:
+            self._last[machine] = lines[-1]
+        for place in range(len(lines) - 1, -1, -1):
+            if lines[place] == last:
+                return lines[place + 1 :]
+        return lines
 
 
 class _Names:

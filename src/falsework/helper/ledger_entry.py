@@ -1,4 +1,4 @@
-"""One line of the ledger: who asked the helper for what, and what came of it."""
+"""One line of the ledger: who asked for what, and what came of it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ class Service(StrEnum):
     TFTP = "tftp"
     DNS = "dns"
     HTTP = "http"
+    MCS = "mcs"
     BALANCER = "balancer"
     REGISTRY = "registry"
     NFS = "nfs"

@@ -169,7 +169,7 @@ class Dnsmasq:
             self._aborted = {found[2]: f"it said error {found[1]}"}
 
 
-# The boot server, and the registry: both speak of HTTP.
+# Our own servers, and the registry: all speak of HTTP.
 
 
 def _http_entry(
@@ -182,10 +182,15 @@ def _http_entry(
     return LedgerEntry(time, service, None, client, asked, got, because)
 
 
-class BootServer(_Immediate):
+class OwnServer(_Immediate):
+    """The boot server, or the Machine Config Server: a line of JSON for each answer."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
     def feed(self, time: float, message: str) -> Iterator[LedgerEntry]:
         line = _object(message)
-        if line.get("service") != Service.HTTP:
+        if line.get("service") != self._service:
             return
         moment, status, size = line.get("time"), line.get("status"), line.get("bytes")
         if isinstance(moment, int | float) and math.isfinite(moment) and 0 <= moment < 1e11:
@@ -193,7 +198,7 @@ class BootServer(_Immediate):
         if isinstance(status, int) and isinstance(size, int):
             texts = (str(line.get(key) or "") for key in ("client", "asked", "because"))
             client, asked, because = texts
-            yield _http_entry(time, Service.HTTP, client, asked, status, size, because)
+            yield _http_entry(time, self._service, client, asked, status, size, because)
 
 
 _ACCESS = re.compile(r'(\S+) \S+ \S+ \[[^\]]*\] "(\S+) (\S+)[^"]*" (\d{3}) (\d{1,18}|-).*')

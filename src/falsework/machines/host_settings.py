@@ -20,6 +20,9 @@ KUBELET = (
 )
 """What every kubelet sets as it starts. (It and kube-proxy set net.* too, but those are each machine's own.)"""
 
+LIMITS = {"fs.inotify.max_user_instances": 4096, "fs.inotify.max_user_watches": 524288}
+"""All machines' systemds, kubelets and API servers share one allowance of root's, and fail in odd ways without it."""
+
 _PROC = Path("/proc/sys")
 
 
@@ -27,11 +30,19 @@ def note(lab: Lab, os_root: Path, proc: Path = _PROC) -> None:
     """Write down how they are now. Before the first machine starts: afterwards they are no longer the host's."""
     journal = Journal(lab.journal)
     elsewhere = _noted_by_others(lab)
-    for name in (*KUBELET, *settings_of_image(os_root)):
+    for name in (*KUBELET, *LIMITS, *settings_of_image(os_root)):
         path = _path(proc, name)
         if path.exists():
             # Where another lab's machines have been at it, only that lab knows how it was.
             journal.creating(KIND, name, value=elsewhere.get(name, path.read_text().strip()))
+
+
+def raise_limits(proc: Path = _PROC) -> None:
+    """As long as there is a lab. They must have been noted."""
+    for name, wanted in LIMITS.items():
+        path = _path(proc, name)
+        if path.exists() and int(path.read_text()) < wanted:
+            path.write_text(f"{wanted}\n")
 
 
 def are_noted(lab: Lab) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from falsework.errors import FalseworkError
 from falsework.host import packages
 from falsework.lab.journal import Thing
+from falsework.machines import host_settings
 from falsework.machines.cgroups import Group
 from falsework.machines.share import offered_groups
 from falsework.process import CommandError, run
@@ -42,12 +43,6 @@ _SYS_RESOURCE = 24
 
 _NEEDED_CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
 """Machines are limited by them, and so are the pods of their kubelets."""
-
-# Estimates of what a machine with systemd, containerd and kubelet holds. All machines' root users are the host's root,
-# so they share one allowance.
-_INSTANCES_PER_MACHINE = 12
-_INSTANCES_OF_THE_HOST = 16
-_WATCHES_PER_MACHINE = 4096
 
 _TASKS_PER_MACHINE = 1000
 _OPEN_FILES_MINIMUM = 4096
@@ -176,25 +171,12 @@ def remove_cgroup_trial(name: str) -> None:
 
 
 def inotify(context: Context) -> Iterator[Finding]:
-    machines = len(context.site.machines) + 1
-    for name, least, good in (
-        ("fs.inotify.max_user_instances", machines * _INSTANCES_PER_MACHINE // 2, machines * _INSTANCES_PER_MACHINE),
-        ("fs.inotify.max_user_watches", machines * _WATCHES_PER_MACHINE // 2, machines * _WATCHES_PER_MACHINE),
-    ):
+    for name, wanted in host_settings.LIMITS.items():
         limit = context.host.sysctl(name)
-        spare = _INSTANCES_OF_THE_HOST if "instances" in name else 0
-        fix = f"run `sysctl -w {name}={_round_up(good + spare)}`"
-        if limit is None or limit >= good + spare:
+        if limit is None or limit >= wanted:
             yield ok(f"{name} = {limit}")
-        elif limit < least:
-            yield problem(f"{name} is {limit}, too few for {machines} machines", fix)
         else:
-            yield warning(f"{name} is {limit}, which may be too few for {machines} machines", fix)
-
-
-def _round_up(number: int) -> int:
-    """To the next power of two, which is what people write there."""
-    return 1 << max(9, (number - 1).bit_length())
+            yield note(f"{name} is {limit}: it is raised to {wanted} as long as there is a lab")
 
 
 def limits(context: Context) -> Iterator[Finding]:

@@ -21,13 +21,18 @@ def _done(context: Context) -> bool:
 
 def _plan(context: Context) -> list[str]:
     noted = host_settings.are_noted(context.lab)
-    note = [] if noted else ["note the settings of the kernel that machines change, to put them back one day"]
+    note = (
+        []
+        if noted
+        else ["note the kernel's settings that a lab changes, to put them back one day; raise inotify's limits"]
+    )
     return [*note, *_network(context).plan()]
 
 
 def _run(context: Context) -> None:
     # Before there is a machine that could have changed one.
     host_settings.note(context.lab, context.release.os_root)
+    host_settings.raise_limits()
     network = _network(context)
     made = network.build()
     install_programs(context.lab, context.release)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
+from falsework.checks.requests import told_by_approver
 from falsework.errors import FalseworkError
 from falsework.files import holder_of
+from falsework.machines.provider import Power
 from falsework.machines.providers import provider_of
 from falsework.site.records import everyone
 from falsework.stages.context import Context
@@ -25,6 +29,15 @@ def machines_now(context: Context) -> list[dict[str, Any]]:
     """Every machine of the site, made or not."""
     provider = provider_of(context.lab)
     return [{**provider.described(machine.name), "address": str(machine.address)} for machine in everyone(context.site)]
+
+
+def requests_waiting(context: Context) -> list[dict[str, Any]]:
+    """The certificate requests the approver did not approve, and why; as it last said."""
+    provider, bootstrap = provider_of(context.lab), context.site.bootstrap.name
+    if provider.state(bootstrap).power is not Power.RUNNING:
+        return []
+    told = told_by_approver(partial(provider.read_file, bootstrap))
+    return [asdict(entry) for entry in told.values() if entry.decision in ("wait", "deny")]
 
 
 def status_of(context: Context, stages: Sequence[Stage], machines: MachineView = machines_now) -> Status:
@@ -50,6 +63,7 @@ def status_of(context: Context, stages: Sequence[Stage], machines: MachineView =
         "stages": [_stage(context, stage, of_stage[stage.name], bool(busy)) for stage in stages],
         "conditions": [_condition(event) for event in conditions.values()],
         "machines": machines(context),
+        "certificateRequests": requests_waiting(context),
         "events": events[-EVENTS_SHOWN:],
     }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 _VERSION_1 = b"PROXY "
 _VERSION_2 = b"\r\n\r\n\0\r\nQUIT\n"
@@ -57,10 +57,10 @@ def _source_1(header: bytes) -> str | None:
         raise ValueError("the PROXY header is not valid")
     if found[1] is None:
         return None
-    address = ip_address(found[2].decode())
-    if address.version != int(found[1]):
-        raise ValueError("the PROXY header is not valid")
-    return _text(address)
+    try:
+        return _text(IPv4Address(found[2].decode()) if found[1] == b"4" else IPv6Address(found[2].decode()))
+    except AddressValueError:
+        raise ValueError("the PROXY header has an address that is none") from None
 
 
 def _source_2(header: bytes) -> str | None:

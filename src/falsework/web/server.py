@@ -166,9 +166,10 @@ class Server:
                 self._receive(connection)
             while connection.received and connection.answer is None and self._next_request(connection):
                 pass
-            if isinstance(connection.socket, ssl.SSLSocket) and self._is_asking(connection):
-                # Nobody else will tell us of it.
-                self._more |= {connection} if connection.socket.pending() else set()
+            if self._is_asking(connection) and isinstance(connection.socket, ssl.SSLSocket):
+                # The selector sees only what TLS has not read yet.
+                if connection.socket.pending():
+                    self._more.add(connection)
         except ssl.SSLWantReadError:
             self._selector.modify(connection.socket, selectors.EVENT_READ, connection)
         except ssl.SSLWantWriteError:

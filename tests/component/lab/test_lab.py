@@ -24,7 +24,12 @@ DOMAIN = "lab.falsework.test"
 def lab(beside_cache: Path, release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabUnderTest]:
     lab = LabUnderTest.below(beside_cache / "lab-state", tmp_path_factory.mktemp("lab"))
     try:
-        lab.run("up")
+        lab.run("up", "--until", "helper")
+        # Before there is anybody who could give it its config.
+        lab.run("machine", "start", "master-0", "--no-wait")
+        lab.until("master-0", Power.BOOTING, f"https://api-int.{DOMAIN}:22623/config/master")
+        time.sleep(5)
+        assert lab.machines.state("master-0").power is Power.BOOTING
         lab.run("machine", "start", "bootstrap")
         yield lab
     finally:
@@ -39,19 +44,19 @@ def dig(lab: LabUnderTest, *words: str) -> list[str]:
 
 
 def test_a_second_run_finds_everything_done(lab: LabUnderTest) -> None:
-    events = events_of(lab.run("up", "--json"))
+    events = events_of(lab.run("up", "--until", "helper", "--json"))
     skipped = {event["stage"] for event in events if event.get("state") == "skipped"}
     assert skipped == {"release", "assets", "network", "helper"}
 
 
 def test_a_dry_run_says_that_nothing_is_to_be_done(lab: LabUnderTest) -> None:
-    planned = events_of(lab.run("up", "--dry-run", "--json"))
+    planned = events_of(lab.run("up", "--until", "helper", "--dry-run", "--json"))
     assert {entry["stage"] for entry in planned if entry["done"]} == {"release", "assets", "network", "helper"}
 
 
 def test_status_tells_of_stages_and_machines(lab: LabUnderTest) -> None:
-    status = json.loads(lab.run("status", "--json"))
-    assert {stage["name"]: stage["state"] for stage in status["stages"]} == {
+    status = json.loads(lab.run("status", "--json", code=1))
+    assert {stage["name"]: stage["state"] for stage in status["stages"][:5]} == {
         "preflight": "passed",
         "release": "done",
         "assets": "done",
@@ -66,15 +71,15 @@ def test_status_tells_of_stages_and_machines(lab: LabUnderTest) -> None:
 def test_what_somebody_changed_in_the_helper_is_put_right(lab: LabUnderTest) -> None:
     lab.inside("helper", "sh", "-c", "echo address=/api.lab.falsework.test/10.9.8.7 >>/etc/dnsmasq.conf")
     lab.inside("helper", "systemctl", "restart", "dnsmasq")
-    assert "write /etc/dnsmasq.conf" in lab.run("up", "--dry-run")
-    lab.run("up")
+    assert "write /etc/dnsmasq.conf" in lab.run("up", "--until", "helper", "--dry-run")
+    lab.run("up", "--until", "helper")
     assert dig(lab, f"api.{DOMAIN}") == ["192.168.126.2"]
 
 
 def test_a_helper_that_lost_its_power_comes_back(lab: LabUnderTest) -> None:
     lab.run("machine", "kill", "helper")
-    assert json.loads(lab.run("status", "--json", code=1).split("\nfalsework:")[0])["stages"][-1]["state"] != "done"
-    lab.run("up")
+    assert json.loads(lab.run("status", "--json", code=1).split("\nfalsework:")[0])["stages"][4]["state"] != "done"
+    lab.run("up", "--until", "helper")
     assert dig(lab, f"api.{DOMAIN}") == ["192.168.126.2"]
 
 
@@ -149,16 +154,8 @@ def test_the_configs_are_closed_to_others_in_the_helper(lab: LabUnderTest) -> No
 
 
 def test_a_machine_waits_for_its_config_server_and_comes_up_by_itself(lab: LabUnderTest) -> None:
-    lab.run("machine", "start", "master-0", "--no-wait")
-    lab.until("master-0", Power.BOOTING, "22623")
-    doing = {row["name"]: row["doing"] for row in json.loads(lab.run("machine", "list", "--json"))}["master-0"]
-    assert f"https://api-int.{DOMAIN}:22623/config/master" in doing
-    time.sleep(5)
-    assert lab.machines.state("master-0").power is Power.BOOTING
-    with lab.config_server() as server:
-        lab.until("master-0", Power.RUNNING, patience=20)
-        assert list(server.served()) == [f"master-0.{DOMAIN}"]
-    expected = (server.assets / "tls/join/master-0.crt").read_bytes()
+    lab.until("master-0", Power.RUNNING, patience=60)
+    expected = (lab.lab.site_folder / "tls/join/master-0.crt").read_bytes()
     assert base64.b64encode(expected).decode() in lab.inside("master-0", "cat", "/etc/kubernetes/kubeconfig")
     assert lab.inside("master-0", "hostname") == f"master-0.{DOMAIN}"
     assert lab.inside("master-0", "systemctl", "is-active", "containerd") == "active"
@@ -179,22 +176,24 @@ def test_the_load_balancer_moves_to_whoever_is_alive(lab: LabUnderTest) -> None:
         )
 
     def until(wanted: str) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not status().startswith(wanted):
             assert time.monotonic() < deadline, status()
             time.sleep(0.1)
 
-    with lab.config_server():
-        until("UP")
-        authority = lab.lab.site_folder / "tls" / "root-ca.crt"
-        url = f"https://api-int.{DOMAIN}:22623/healthz"
-        code = "--write-out '%{http_code}'"
-        assert lab.run("shell", "-c", f"curl --silent --cacert {authority} {code} {url}") == "200"
-        lab.run("balancer", "drain", "bootstrap")
-        until("DRAIN")
-        lab.run("balancer", "ready", "bootstrap")
-        until("UP")
+    until("UP")
+    authority = lab.lab.site_folder / "tls" / "root-ca.crt"
+    url = f"https://api-int.{DOMAIN}:22623/healthz"
+    code = "--write-out '%{http_code}'"
+    assert lab.run("shell", "-c", f"curl --silent --cacert {authority} {code} {url}") == "200"
+    lab.run("balancer", "drain", "bootstrap")
+    until("DRAIN")
+    lab.run("balancer", "ready", "bootstrap")
+    until("UP")
+    lab.run("machine", "kill", "bootstrap")
     until("DOWN")
+    lab.run("machine", "start", "bootstrap")
+    until("UP")
 
 
 def test_the_kubelet_of_a_booted_machine_is_healthy(lab: LabUnderTest) -> None:
@@ -225,8 +224,6 @@ def test_the_programs_of_the_release_are_at_hand(lab: LabUnderTest) -> None:
     said = lab.run("shell", "-c", "kubectl version --client; crictl --version; etcdctl version; echo $KUBECONFIG")
     assert "v1.36" in said
     assert str(lab.lab.site_folder / "auth" / "kubeconfig") in said
-    refused = lab.run("kubectl", "get", "nodes", "--request-timeout=3s", code=1)
-    assert f"https://api.{DOMAIN}:6443" in refused or "EOF" in refused
 
 
 def test_the_console_shows_every_step_with_times(lab: LabUnderTest) -> None:
@@ -250,11 +247,17 @@ def test_a_port_of_the_host_leads_to_the_load_balancer(lab: LabUnderTest) -> Non
             except OSError:
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
-        # There is no API server yet: the load balancer takes the connection and has nobody to give it to.
-        with socket.create_connection(("127.0.0.1", port), 5) as client, pytest.raises((ssl.SSLError, OSError)):
-            ssl.create_default_context().wrap_socket(client, server_hostname=f"api.{DOMAIN}")
-        (entry,) = [entry for entry in lab.ledger("--service", "balancer") if "api" in entry["asked"]][-1:]
-        assert entry
+        trusted = ssl.create_default_context(cafile=lab.lab.site_folder / "tls" / "kube-apiserver-lb-signer.crt")
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", port), 5) as client:
+                    trusted.wrap_socket(client, server_hostname=f"api.{DOMAIN}").close()
+                break
+            except OSError:
+                # The API server may still be on its way.
+                assert time.monotonic() < deadline
+                time.sleep(0.3)
     finally:
         forwarding.terminate()
         forwarding.wait(10)
@@ -273,7 +276,7 @@ def test_a_second_lab_with_the_same_addresses_does_not_see_the_first(
 ) -> None:
     other = LabUnderTest.below(beside_cache / "lab-state", tmp_path)
     try:
-        other.run("up")
+        other.run("up", "--until", "helper")
         assert dig(other, f"api.{DOMAIN}") == ["192.168.126.2"]
         marks = {one.lab.id: one for one in (lab, other)}
         for name, one in marks.items():

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from host_snapshot import Snapshot, difference, snapshot
-from lab_under_test import LabUnderTest
 
 from falsework.lab.journal import Journal
 from falsework.machines import cgroups, share
 from falsework.machines.provider import Power
 from falsework.release.inventory import Release
+from host_snapshot import Snapshot, difference, snapshot
+from lab_under_test import LabUnderTest
 
 KILLS = 10
 SEED = 20261115
@@ -36,7 +36,7 @@ def look(lab: LabUnderTest) -> Snapshot:
 
 def test_after_a_normal_run_nothing_is_left(lab: LabUnderTest) -> None:
     before = look(lab)
-    lab.run("up")
+    lab.run("up", "--until", "helper")
     lab.run("machine", "start", "bootstrap")
     lab.run("machine", "start", "master-0", "--no-wait")
     lab.until("master-0", Power.BOOTING, "22623")
@@ -47,11 +47,11 @@ def test_after_a_normal_run_nothing_is_left(lab: LabUnderTest) -> None:
 
 def test_after_a_restart_of_the_host_it_goes_on_and_nothing_is_left(lab: LabUnderTest) -> None:
     before = look(lab)
-    lab.run("up")
+    lab.run("up", "--until", "helper")
     lab.run("machine", "start", "bootstrap")
     # All processes at once, none of which had the time to say anything.
     cgroups.kill(share.noted_groups(Journal(lab.lab.journal)))
-    lab.run("up")
+    lab.run("up", "--until", "helper")
     lab.run("machine", "start", "bootstrap")
     assert lab.inside("bootstrap", "systemctl", "is-active", "containerd") == "active"
     cgroups.kill(share.noted_groups(Journal(lab.lab.journal)))
@@ -62,13 +62,13 @@ def test_after_a_restart_of_the_host_it_goes_on_and_nothing_is_left(lab: LabUnde
 def test_after_kills_at_any_moment_nothing_is_left(lab: LabUnderTest) -> None:
     before = look(lab)
     began = time.monotonic()
-    lab.run("up")
+    lab.run("up", "--until", "helper")
     whole = time.monotonic() - began
     lab.run("destroy", "--yes")
     assert difference(before, look(lab)) == []
     moments = random.Random(SEED)  # noqa: S311 - the same moments in every run
     for _ in range(KILLS):
-        up = lab.start("up")
+        up = lab.start("up", "--until", "helper")
         time.sleep(moments.uniform(0.1, whole))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(up.pid, signal.SIGKILL)
@@ -80,18 +80,18 @@ def test_after_kills_at_any_moment_nothing_is_left(lab: LabUnderTest) -> None:
 def test_after_kills_a_new_run_goes_on(lab: LabUnderTest) -> None:
     moments = random.Random(SEED + 1)  # noqa: S311 - the same moments in every run
     for _ in range(3):
-        up = lab.start("up")
+        up = lab.start("up", "--until", "helper")
         time.sleep(moments.uniform(0.3, 3.0))
         os.killpg(up.pid, signal.SIGKILL)
         up.wait()
-    lab.run("up")
+    lab.run("up", "--until", "helper")
     assert lab.run("shell", "-c", "dig +short api.lab.falsework.test") == "192.168.126.2\n"
 
 
 def test_a_destroy_that_is_killed_is_finished_by_the_next(lab: LabUnderTest) -> None:
     before = look(lab)
     moments = random.Random(SEED + 2)  # noqa: S311 - the same moments in every run
-    lab.run("up")
+    lab.run("up", "--until", "helper")
     for _ in range(4):
         destroying = lab.start("destroy", "--yes")
         time.sleep(moments.uniform(0.2, 0.6))

@@ -48,7 +48,7 @@ CONFIG = {
 
 @pytest.fixture(scope="module")
 def lab(beside_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    lab = Lab.of(tmp_path_factory.mktemp("site"), beside_cache / "state")
+    lab = Lab.of(tmp_path_factory.mktemp("site"), beside_cache / "nspawn-state")
     journal = Journal(lab.journal)
     Network(default_site(), lab, journal).build()
     yield lab

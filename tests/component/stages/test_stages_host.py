@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from host_snapshot import Snapshot, difference, snapshot
 
 from falsework.assets.catalogue import certificates_in
 from falsework.lab.folder import Lab
@@ -32,6 +31,7 @@ from falsework.stages.context import Context
 from falsework.stages.destroy import destroy
 from falsework.stages.events import EventLog, read_events
 from falsework.stages.findings import Level
+from host_snapshot import Snapshot, difference, snapshot
 
 RUNS = 10
 

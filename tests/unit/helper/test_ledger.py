@@ -343,3 +343,67 @@ def test_a_helper_that_is_not_there_is_told(
 def test_an_unknown_machine_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ledger", "--dir", str(tmp_path / "site"), "--machine", "nobody"]) == 2
     assert "there is no machine nobody" in capsys.readouterr().err
+
+
+# The Machine Config Servers
+
+
+def answered(number: int, client: str = "192.168.126.101", status: int = 200) -> str:
+    line = {"time": START + number, "service": "mcs", "client": client, "asked": "GET /config/master"}
+    return json.dumps(
+        {**line, "machine": "x", "status": status, "bytes": number, "because": "" if status < 400 else "no"}
+    )
+
+
+def test_machine_config_servers_are_read_from_their_files_and_given_once() -> None:
+    files: dict[tuple[str, str], bytes] = {}
+    servers = ledger.ConfigServers(SITE, ["bootstrap", "master-0"], lambda *place: files.get(place))
+    older, current = ledger.CONFIG_SERVER_FILES
+
+    def write(machine: str, path: str, *lines: str) -> None:
+        files[machine, path] = "".join(f"{line}\n" for line in lines).encode()
+
+    def news() -> list[str]:
+        return [entry.got or entry.because for entry in servers.news()]
+
+    assert news() == []
+    write("bootstrap", current, answered(1), answered(2, "192.168.126.111", 500))
+    first, second = servers.news()
+    assert first.sentence() == "master-0 (192.168.126.101) asked for GET /config/master, got 200, 1 bytes"
+    assert second.sentence().startswith(
+        "worker-0 (192.168.126.111) asked for GET /config/master, got nothing, because 500"
+    )
+    assert news() == []
+    write("master-0", current, answered(3), "nonsense", answered(4))
+    assert news() == ["200, 3 bytes", "200, 4 bytes"]
+    # Half a line is being written; then the file is full, and another begun.
+    files["bootstrap", current] += answered(5).encode()
+    assert news() == []
+    write("bootstrap", older, answered(1), answered(2, "192.168.126.111", 500), answered(5))
+    write("bootstrap", current, answered(6))
+    assert news() == ["200, 5 bytes", "200, 6 bytes"]
+
+
+def test_they_are_shown_among_the_others_by_time(capsys: pytest.CaptureFixture[str]) -> None:
+    options = argparse.Namespace(service=None, json=True, follow=False)
+    text = "Server api/master-0 is DOWN, reason: Layer4 timeout, check duration: 1ms. 0 active and 0 backup"
+    journal = [record(ledger.BALANCER_UNIT, text, milliseconds) for milliseconds in (0, 5000)]
+    content = f"{answered(2)}\n".encode()
+    servers = ledger.ConfigServers(SITE, ["bootstrap"], lambda _, path: content if path.endswith("jsonl") else None)
+    command.show(journal, SITE, None, options, servers)
+    printed = [json.loads(line)["service"] for line in capsys.readouterr().out.splitlines()]
+    assert printed == ["balancer", "mcs", "balancer"]
+
+
+def test_following_looks_at_them_when_it_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    options = argparse.Namespace(service=None, json=False, follow=True)
+    content = f"{answered(2)}\n".encode()
+    servers = ledger.ConfigServers(SITE, ["bootstrap"], lambda _, path: content if path.endswith("jsonl") else None)
+
+    def source() -> Iterable[str]:
+        yield ""
+        assert "GET /config/master" in capsys.readouterr().out
+        yield ""
+
+    command.show(source(), SITE, None, options, servers)
+    assert capsys.readouterr().out == ""

@@ -26,7 +26,7 @@ class SampleHost(Host):
     processors = 4
     memory = 32 * 1024
     numbers: dict[str, int] = {  # noqa: RUF012 - replaced, never changed
-        "fs.inotify.max_user_instances": 1024,
+        "fs.inotify.max_user_instances": 8192,
         "fs.inotify.max_user_watches": 1 << 20,
         "kernel.pid_max": 1 << 22,
     }

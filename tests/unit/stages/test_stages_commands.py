@@ -129,7 +129,7 @@ def test_status_is_looked_up_and_its_json_is_stable(lab: Lab, recorder: Recorder
     capsys.readouterr()
     assert main(["status", "--json"]) == 0
     status = json.loads(capsys.readouterr().out)
-    assert list(status) == ["schema", "lab", "stages", "conditions", "machines", "events"]
+    assert list(status) == [*("schema", "lab", "stages", "conditions", "machines", "certificateRequests", "events")]
     assert list(status["lab"]) == ["id", "cluster", "siteFolder", "folder", "exists", "changedBy"]
     assert list(status["stages"][0]) == [
         *("name", "title", "why", "state", "since", "seconds", "cpuSeconds", "error"),

@@ -1,0 +1,278 @@
+"""Watches the certificate requests and does with each what the rules say.
+
+One thread judges and approves; that is quick, whatever else is pending. Another one, the clerk, does what nobody waits
+for: denials, events, the file of decisions. A request that waits for something (a Node, a fetched config) is judged
+again when that changes. Nothing is remembered that the API does not have: after a restart it all begins anew.
+
+Rights it needs: certificatesigningrequests get, list and watch; certificatesigningrequests/approval update; signers
+approve (all of them, as it denies what joining machines ask of others); nodes get, list and watch; events create in
+`default`. Machines need the ClusterRole system:node-bootstrapper for the group system:bootstrappers; nodes, to renew
+their own certificates, system:certificates.k8s.io:certificatesigningrequests:selfnodeclient for system:nodes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from falsework.csr import decide
+from falsework.csr.decisions import Decisions, noted, noted_as_decided
+from falsework.csr.events import NAMESPACE, Budget, event
+from falsework.csr.knowledge import Fetched
+from falsework.csr.request import Request
+from falsework.csr.rules import Decision, Kind, Knowledge, KnownMachine, Verdict, Why, judge
+from falsework.csr.work_queue import WorkQueue
+from falsework.errors import FalseworkError
+from falsework.kube.client import ApiError, Client, Object, WatchEvent
+from falsework.kube.informer import Informer
+from falsework.kube.resources import CSRS, EVENTS, NODES
+
+Say = Callable[[str], None]
+
+_LOOK = 0.2
+"""Seconds between two looks at the files we depend on."""
+_WRITE = 0.5
+"""The same, between two writings of the decisions."""
+_AGAIN = 0.3
+_MUCH_LATER = 5.0
+_REMIND = 60.0
+_MOST_ERRANDS = 2000
+_MAY_PASS = (Why.HAS_NODE, Why.NO_NODE, Why.NOT_FETCHED)
+"""Reasons that end by themselves, or by what others do."""
+
+Errand = tuple[str, Callable[[], object]]
+"""The request it is about, and what to do."""
+
+
+class Approver:
+    def __init__(
+        self, client: Client, machines: Mapping[str, KnownMachine], fetched: Fetched, decisions: Path, say: Say
+    ) -> None:
+        self._client = client
+        self._fetched = fetched
+        self._say = say
+        self._decisions = Decisions(decisions)
+        self._budget = Budget()
+        self._queue = WorkQueue()
+        self._waiting: dict[str, set[str]] = defaultdict(set)
+        """Machine → requests whose reason may pass."""
+        self._trouble = _Trouble(say)
+        self._nodes = Informer(client, NODES, self._node_changed, keep=_metadata, on_trouble=self._trouble.tell)
+        self._requests = Informer(client, CSRS, self._request_changed, on_trouble=self._trouble.tell)
+        self._knowledge = Knowledge(machines, lambda name: self._nodes.get(name) is not None, fetched.reason_against)
+        self._node_changes: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._clerk = _Clerk(self._decisions, self._queue, say)
+
+    def run(self, is_over: Callable[[], bool]) -> None:
+        """Until it is over, which is looked at a few times a second."""
+        self._fetched.refresh()
+        self._nodes.start()
+        self._clerk.start()
+        try:
+            while not self._nodes.wait_synced(_LOOK):
+                if is_over():
+                    return
+            self._requests.start()
+            looked = 0.0
+            while True:
+                if time.monotonic() - looked >= _LOOK:
+                    looked = time.monotonic()
+                    if is_over():
+                        return
+                    self._look_around()
+                name = self._queue.take(_LOOK)
+                if name is not None:
+                    self._attend_to(name)
+        finally:
+            self._nodes.stop()
+            self._requests.stop()
+            self._clerk.stop()
+
+    def _request_changed(self, change: WatchEvent) -> None:
+        self._queue.add(str(change.object["metadata"]["name"]))
+
+    def _node_changed(self, change: WatchEvent) -> None:
+        if change.type != "MODIFIED":
+            self._node_changes.put(str(change.object["metadata"]["name"]))
+            # Wakes the judge, who finds nothing of this name: no request is called nothing.
+            self._queue.add("")
+
+    def _look_around(self) -> None:
+        """Judge those again whose reason may have passed."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._judge_again(self._node_changes.get_nowait())
+        self._look_who_fetched()
+
+    def _look_who_fetched(self) -> None:
+        if self._fetched.refresh():
+            for machine in list(self._waiting):
+                self._judge_again(machine)
+
+    def _judge_again(self, machine: str) -> None:
+        for name in self._waiting.pop(machine, ()):
+            self._queue.add(name)
+
+    def _attend_to(self, name: str) -> None:
+        if not name:
+            self._look_around()
+            return
+        body = self._requests.get(name)
+        if body is None:
+            self._forget(name)
+            return
+        self._look_who_fetched()
+        request = Request.of(body)
+        if request.is_decided:
+            self._decisions.note(noted_as_decided(request))
+            return
+        try:
+            verdict = self._judged(request)
+            if verdict.decision is Decision.APPROVE:
+                approved = decide.approve(self._client, body, f"Approved by Falsework's rules: {verdict.message}")
+                self._say(f"Approved {name}: {verdict.message}")
+                self._decisions.note(noted(Request.of(approved), verdict))
+                return
+        except FalseworkError as error:
+            self._try_again(name, error)
+            return
+        self._refuse(body, request, verdict)
+
+    def _forget(self, name: str) -> None:
+        self._decisions.forget(name)
+        for names in self._waiting.values():
+            names.discard(name)
+
+    def _judged(self, request: Request) -> Verdict:
+        verdict = judge(request, self._knowledge)
+        if verdict.decision is Decision.APPROVE and verdict.kind is Kind.CLIENT:
+            # What we follow may be a moment behind, and this is what keeps a stolen credential from being of use.
+            exists = self._has_node_now(verdict.machine)
+            return judge(request, replace(self._knowledge, has_node=lambda _: exists))
+        return verdict
+
+    def _has_node_now(self, name: str) -> bool:
+        try:
+            self._client.get(NODES, name)
+        except ApiError as error:
+            if error.is_missing:
+                return False
+            raise
+        return True
+
+    def _refuse(self, body: Object, request: Request, verdict: Verdict) -> None:
+        if verdict.decision is Decision.WAIT and verdict.why in _MAY_PASS:
+            self._waiting[verdict.machine].add(request.name)
+        is_news = self._decisions.note(noted(request, verdict))
+        if verdict.decision is Decision.DENY:
+            message = f"Denied by Falsework's rules: {verdict.message}"
+            self._clerk.send(request.name, lambda: decide.deny(self._client, body, message))
+        if verdict.decision is Decision.LEAVE or not is_news:
+            return
+        if not self._budget.take(request.requester):
+            self._decisions.leave_out_event()
+            return
+        word = "Denied" if verdict.decision is Decision.DENY else "Not approved"
+        self._say(f"{word}: {request.name}: {verdict.message} ({verdict.why})")
+        told = event(request, str(verdict.why), f"{word}: {verdict.message}")
+        self._clerk.send("", lambda: self._client.create(EVENTS, told, NAMESPACE))
+
+    def _try_again(self, name: str, error: FalseworkError) -> None:
+        """Whoever changed it meanwhile made the watch tell us; all else is looked at again."""
+        if isinstance(error, ApiError) and error.is_missing:
+            self._forget(name)
+        elif isinstance(error, ApiError) and error.status < 500 and not error.is_conflict and error.status != 429:
+            self._say(f"{name} could not be decided about: {error}")
+            self._queue.add(name, _MUCH_LATER)
+        else:
+            self._queue.add(name, _AGAIN)
+
+
+class _Clerk:
+    """Does errands one after the other, and keeps the file of decisions."""
+
+    def __init__(self, decisions: Decisions, again: WorkQueue, say: Say) -> None:
+        self._decisions = decisions
+        self._again = again
+        self._say = say
+        self._errands: queue.Queue[Errand] = queue.Queue(_MOST_ERRANDS)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="clerk", daemon=True)
+        self._complaint = ""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def send(self, request: str, errand: Callable[[], object]) -> None:
+        """An errand about a request that could not be done, or taken, is one for which it is judged again."""
+        try:
+            self._errands.put_nowait((request, errand))
+        except queue.Full:
+            self._later(request)
+
+    def _work(self) -> None:
+        written = 0.0
+        while not self._stopping.is_set():
+            with contextlib.suppress(queue.Empty):
+                self._do(self._errands.get(timeout=_LOOK))
+            if time.monotonic() - written >= _WRITE:
+                self._write()
+                written = time.monotonic()
+        self._write()
+
+    def _do(self, errand: Errand) -> None:
+        request, action = errand
+        try:
+            action()
+        except ApiError as error:
+            # It is there already (an event), has changed meanwhile (the watch tells), or is gone.
+            if not error.is_conflict and not error.is_missing:
+                self._later(request)
+        except FalseworkError:
+            self._later(request)
+
+    def _later(self, request: str) -> None:
+        if request:
+            self._again.add(request, 1.0)
+
+    def _write(self) -> None:
+        try:
+            self._decisions.write()
+            self._complaint = ""
+        except OSError as error:
+            if str(error) != self._complaint:
+                self._say(f"The decisions could not be written down: {error}")
+            self._complaint = str(error)
+
+
+class _Trouble:
+    """Says why the API cannot be followed: when the reason changes, and now and then."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._said: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def tell(self, error: FalseworkError) -> None:
+        if isinstance(error, ApiError) and error.is_gone:
+            return
+        text = f"Waiting for the API: {error.what}" + (f" ({error.cause})" if error.cause else "")
+        with self._lock:
+            now = time.monotonic()
+            if now - self._said.get(text, now - _REMIND) >= _REMIND:
+                self._said = {known: at for known, at in self._said.items() if now - at < _REMIND} | {text: now}
+                self._say(text)
+
+
+def _metadata(body: Object) -> Object:
+    return {"metadata": body.get("metadata")}
