@@ -101,6 +101,11 @@ def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
         found = {item["metadata"]["name"] for item in client.list(CUSTOM_RESOURCE_DEFINITIONS).items}
         assert found == {f"{one.plural}.{one.group}" for one in definitions()}
 
+        # While it waits, too, what it has made is kept.
+        client.delete(CUSTOM_RESOURCE_DEFINITIONS, "images.config.openshift.io")
+        until(lambda: client.get(CUSTOM_RESOURCE_DEFINITIONS, "images.config.openshift.io"), log=log)
+        until(lambda: said(client, "Progressing")["message"].startswith(waiting), log=log)
+
         # The API is away for a while: it goes on where it was.
         api.kill("kube-apiserver")
         time.sleep(1)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
+import pytest
+
+from falsework.in_machine import POD_ENTRY_POINTS
 from falsework.operators.runtime.conditions import condition, status_of, updated, without
 from falsework.operators.runtime.log import Changes
 from falsework.operators.runtime.waiting import Backoff, Bell
@@ -51,3 +56,15 @@ def test_the_same_is_said_once() -> None:
         changes.say("name", text)
     changes.say("other", "b")
     assert said == ["a", "b", "b", "b"]
+
+
+@pytest.mark.parametrize("name", POD_ENTRY_POINTS)
+def test_every_program_of_a_pod_starts_and_imports_little(name: str) -> None:
+    heavy = "[name for name in ('cryptography', 'bcrypt', 'yaml') if name in sys.modules]"
+    code = (
+        f"import sys; from falsework.in_machine import main\ntry: main(['{name}', '--help'])\nfinally: print({heavy})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"usage: {name}" in done.stdout
+    assert done.stdout.endswith("[]\n"), "every operator pays for it at its start"

@@ -65,7 +65,7 @@ class Operator:
             return self._backoff.pause()
         self._known = version
         sync = self._sync_for(version)
-        if sync.mode is not Mode.RECONCILE:
+        if not _has_begun(version, self.payload):
             # Said before the work, too: a person who looks at once sees what is going on.
             self._write(version, sync, sync.progress())
         progress = sync.go_on()
@@ -93,7 +93,7 @@ class Operator:
             # The next round starts from the beginning: whatever has drifted is put back.
             self._sync = None
             return self.resync
-        return _LOOK_AGAIN
+        return min(_LOOK_AGAIN, self.resync)
 
     def _cluster_version(self) -> Object | None:
         try:
@@ -128,8 +128,8 @@ class Operator:
 
     def _sync_for(self, version: Object) -> Sync:
         wanted = (mode_for(version.get("status") or {}, self.payload), unmanaged(version.get("spec") or {}))
-        # One that never ends, because something in it cannot be applied, must not keep the rest from being looked at.
-        stale = wanted[0] is Mode.RECONCILE and self.clock() - self._began > self.resync
+        # One that lasts, because it waits for something, must not keep what it has done from being looked at again.
+        stale = self.clock() - self._began > self.resync
         if self._sync is None or self._for != wanted or stale:
             self._for, self._began = wanted, self.clock()
             self._sync = Sync(self.client, self.payload, *wanted, self.pool, self.bell.ended.is_set)
@@ -159,6 +159,11 @@ class Operator:
         failures = {(failure.manifest.key, failure.why): failure for failure in progress.failures}
         self._since = {key: self._since.get(key, now) for key in failures}
         return tuple(failure for key, failure in failures.items() if now - self._since[key] >= LASTING)
+
+
+def _has_begun(version: Object, payload: Payload) -> bool:
+    history = (version.get("status") or {}).get("history") or [{}]
+    return (history[0].get("version"), history[0].get("image")) == (payload.version, payload.image)
 
 
 def _one_line(error: FalseworkError) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from falsework.kube.client import ApiError, Client, Object, Unreachable
 from falsework.kube.resources import LEASES
-from falsework.operators.runtime.log import Say
+from falsework.operators.runtime.log import Changes, Say
 
 
 class Leader:
@@ -49,20 +49,20 @@ class Leader:
 
     def acquire(self, stop: threading.Event) -> bool:
         """Whether it is ours now; False only when told to stop."""
-        told = ""
+        changes = Changes(self._say)
+        lease = "/".join(self._where)
         while not stop.is_set():
             try:
                 holder = self._try()
+                waits = f"is held by {holder}"
             except (ApiError, Unreachable) as error:
-                holder = f"nobody that is known: {error.cause or error.what}"
+                holder, waits = "", f"cannot be had: {error.cause or error.what}"
             if holder is None:
-                self._say(f"Leading: holds the lease {'/'.join(self._where)} as {self._identity}")
+                self._say(f"Leading: holds the lease {lease} as {self._identity}")
                 self._thread = threading.Thread(target=self._keep, name="keep the lease", daemon=True)
                 self._thread.start()
                 return True
-            if told != holder:
-                told = holder
-                self._say(f"Waiting to lead: the lease {'/'.join(self._where)} is held by {holder}")
+            changes.say("waiting", f"Waiting to lead: the lease {lease} {waits}")
             stop.wait(self._retry)
         return False
 
