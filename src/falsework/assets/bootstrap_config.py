@@ -212,13 +212,15 @@ def _bootkube() -> Unit:
             "Wants": "kubelet.service",
             "After": "release-image.service",
             "ConditionPathExists": f"!{DONE}",
+            # However often it is killed, it is started again.
+            "StartLimitIntervalSec": "0",
         },
         Service={
             "WorkingDirectory": HOME,
             "EnvironmentFile": "/etc/falsework/release.env",
             "ExecStart": "/usr/local/bin/bootkube.sh",
             "Restart": "on-failure",
-            "RestartSec": "5s",
+            "RestartSec": "2s",
         },
     )
     return Unit("bootkube.service", text)

@@ -143,7 +143,7 @@ def tell(client: Client, name: str, message: str, component: str = "cluster-boot
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": name, "namespace": "kube-system"},
-        "involvedObject": {"kind": "Namespace", "name": "kube-system", "apiVersion": "v1"},
+        "involvedObject": {"kind": "Namespace", "name": "kube-system", "namespace": "kube-system", "apiVersion": "v1"},
         "reason": name,
         "message": message,
         "type": "Normal",

@@ -107,7 +107,6 @@ def etcd(facts: BootstrapFacts) -> Pod:
         "300m",
         "200Mi",
         env={
-            "ETCDCTL_API": "3",
             "ETCDCTL_ENDPOINTS": client_url,
             "ETCDCTL_CACERT": authority,
             "ETCDCTL_CERT": f"{_ETCD_CERTS}/etcd-client.crt",
