@@ -82,7 +82,7 @@ class Requests:
             served = b""
         except FalseworkError as error:
             return f"whether {node} has fetched its config cannot be known: {error.what}"
-        return reason_against(node, boots_in(served), self.read_file(str(BOOT_ID)).decode().strip())
+        return reason_against(node, boots_in(served), self.read_file(str(BOOT_ID)).decode())
 
     def _get(self, name: str) -> dict[str, object]:
         try:

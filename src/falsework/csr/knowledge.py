@@ -44,7 +44,7 @@ class Fetched:
 
     @classmethod
     def in_this_boot(cls, path: Path) -> Fetched:
-        return cls(path, BOOT_ID.read_text().strip())
+        return cls(path, BOOT_ID.read_text())
 
     def refresh(self) -> bool:
         """Whether the file has changed since it was last read. It is replaced, never written to."""
@@ -65,10 +65,15 @@ class Fetched:
 
 def reason_against(node: str, boots: Mapping[str, str], boot: str) -> str | None:
     """Why a machine counts as one that has not fetched its config; None if it has."""
-    if boots.get(node) == boot:
+    if node in boots and _plain(boots[node]) == _plain(boot):
         return None
     earlier = ", only before that" if node in boots else ""
     return f"{node} has not fetched its config since the bootstrap machine was started{earlier}"
+
+
+def _plain(boot: str) -> str:
+    """The kernel writes it with dashes, systemd without."""
+    return boot.strip().replace("-", "")
 
 
 def boots_in(content: bytes) -> dict[str, str]:

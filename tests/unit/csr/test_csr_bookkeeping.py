@@ -119,6 +119,11 @@ def test_a_broken_note_is_none(content: bytes) -> None:
     assert reason_against("a", boots_in(content), "") is not None
 
 
+def test_a_boot_is_the_same_with_and_without_dashes() -> None:
+    assert reason_against("a", {"a": "0a1b2c3d"}, "0a1b-2c3d\n") is None
+    assert reason_against("a", {"a": "0a1b2c3e"}, "0a1b-2c3d\n") is not None
+
+
 def test_the_inventory_is_the_sites() -> None:
     site = default_site()
     inventory = [
