@@ -43,6 +43,8 @@ def test_bootkube_killed_on_its_way_finishes(lab: LabUnderTest, run: int) -> Non
         lab.inside("bootstrap", "systemctl", "kill", "--signal=KILL", "bootkube.service")
     lab.run("up", "--until", "temporary-control-plane")
     deadline = time.monotonic() + 120
-    while "are in the cluster." not in lab.inside("bootstrap", "journalctl", "-u", "bootkube", "-o", "cat", "--no-pager"):
+    while "are in the cluster." not in lab.inside(
+        "bootstrap", "journalctl", "-u", "bootkube", "-o", "cat", "--no-pager"
+    ):
         assert time.monotonic() < deadline
         time.sleep(0.5)
