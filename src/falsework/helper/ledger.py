@@ -29,6 +29,7 @@ CONFIG_SERVER_FILES = ("/var/lib/falsework/mcs/ledger.jsonl.1", "/var/lib/falsew
 ReadFile = Callable[[str, str], bytes | None]
 """A machine's file, if the machine is on and has it."""
 
+_ITSELF = "127.0.0.1"
 _LOOKING = 1.0
 """Seconds between two looks at other machines."""
 _LONGEST = 300
@@ -93,8 +94,13 @@ class ConfigServers:
         """What has come since the last time."""
         self._looked = time.monotonic()
         parser = OwnServer(Service.MCS)
-        lines = [line for machine in self._machines for line in self._new_lines(machine)]
-        return [self._names.named(entry) for line in lines for entry in parser.feed(0.0, line)]
+        return [
+            # Who comes from 127.0.0.1 is the machine itself, and not the helper.
+            self._names.named(replace(entry, machine=machine) if entry.client == _ITSELF else entry)
+            for machine in self._machines
+            for line in self._new_lines(machine)
+            for entry in parser.feed(0.0, line)
+        ]
 
     def _new_lines(self, machine: str) -> list[str]:
         content = b"".join(filter(None, (self._read(machine, path) for path in CONFIG_SERVER_FILES)))
@@ -113,7 +119,7 @@ class _Names:
 
     def __init__(self, site: Site) -> None:
         machines = list(everyone(site))
-        self._names = {"127.0.0.1": site.helper.name}
+        self._names = {_ITSELF: site.helper.name}
         self._names |= {str(machine.address): machine.name for machine in machines}
         self._names |= {machine.mac: machine.name for machine in machines}
         self._addresses = {machine.name: str(machine.address) for machine in machines}

@@ -374,12 +374,14 @@ def test_machine_config_servers_are_read_from_their_files_and_given_once() -> No
         "worker-0 (192.168.126.111) asked for GET /config/master, got nothing, because 500"
     )
     assert news() == []
+    write("bootstrap", current, answered(2, "192.168.126.111", 500), answered(7, "127.0.0.1"))
+    assert [entry.machine for entry in servers.news()] == ["bootstrap"]
     write("master-0", current, answered(3), "nonsense", answered(4))
     assert news() == ["200, 3 bytes", "200, 4 bytes"]
     # Half a line is being written; then the file is full, and another begun.
     files["bootstrap", current] += answered(5).encode()
     assert news() == []
-    write("bootstrap", older, answered(1), answered(2, "192.168.126.111", 500), answered(5))
+    write("bootstrap", older, answered(1), answered(7, "127.0.0.1"), answered(5))
     write("bootstrap", current, answered(6))
     assert news() == ["200, 5 bytes", "200, 6 bytes"]
 
