@@ -10,6 +10,7 @@ from falsework.cli.test import ROOT
 from falsework.errors import UsageError
 
 BENCHMARKS = {
+    "bootstrap": "power on of the bootstrap to an API behind the load balancer: where the seconds go",
     "create-all": "assets of the default site and of one with 500 workers: wall time, memory",
     "lab": "the helper, and six machines that boot at once: wall and CPU seconds, memory",
     "release": "the release from empty caches, warm, verified, and seeded into machines: wall and CPU seconds, disk",
