@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_under_test import LabUnderTest
 
 from falsework.process import CommandError
 from falsework.release.inventory import Release
+from lab_under_test import LabUnderTest
 
 PODS = {
     "etcd-bootstrap-member-bootstrap",
@@ -54,7 +54,7 @@ def lab(beside_cache: Path, release: Release, tmp_path_factory: pytest.TempPathF
     try:
         lab.run("up", "--until", "helper")
         lab.run("machine", "start", "bootstrap")
-        chance = random.Random(6)
+        chance = random.Random(6)  # noqa: S311 - any moment will do
         for _ in range(5):
             time.sleep(chance.uniform(0.1, 1.5))
             shell(lab, "systemctl kill --signal=KILL bootkube || true")
