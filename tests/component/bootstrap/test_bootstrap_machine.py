@@ -54,7 +54,7 @@ def lab(beside_cache: Path, release: Release, tmp_path_factory: pytest.TempPathF
     try:
         lab.run("up", "--until", "helper")
         lab.run("machine", "start", "bootstrap")
-        chance = random.Random(6)  # noqa: S311 - the same moments in every run
+        chance = random.Random(6)  # noqa: S311 - any moment will do
         for _ in range(5):
             time.sleep(chance.uniform(0.1, 1.5))
             shell(lab, "systemctl kill --signal=KILL bootkube || true")
