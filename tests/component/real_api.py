@@ -161,7 +161,7 @@ class RealApi:
         child = self._running.pop(name)
         child.send_signal(how)
         try:
-            child.wait(10)
+            child.wait(4)
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
