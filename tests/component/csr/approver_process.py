@@ -33,7 +33,7 @@ class ApproverProcess:
         self._child: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "log").mkdir(exist_ok=True)
-        (folder / "falsework.pyz").write_bytes(machine_code())
+        (folder / "falsework.pyz").write_bytes(machine_code("approve-csr"))
         site = api.site
         inventory = [
             {

@@ -243,3 +243,17 @@ def test_destroy_removes_assets_when_told_and_never_a_persons_files(lab: Lab, ca
     assert sorted(path.name for path in folder.iterdir()) == ["manifests", "notes"], "no empty folders either"
     assert f"kept, because they were changed by hand: manifests/{manifests[0].name}" in capsys.readouterr().out
     assert main(["destroy", "--yes", "--assets", "--dir", "lab"]) == 0
+
+
+def test_requests_that_wait_are_shown_but_not_all_of_them(
+    lab: Lab, recorder: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    told = [
+        {"name": f"csr-{number}", "machine": "", "requester": "someone", "message": "is no machine's join identity"}
+        for number in range(7)
+    ]
+    monkeypatch.setattr("falsework.stages.status.requests_waiting", lambda _: told)
+    main(["status"])
+    lines = capsys.readouterr().out.splitlines()
+    assert "  request csr-4 (someone) is not approved: is no machine's join identity" in lines
+    assert lines[-1] == "  and 2 more: falsework csr list"
