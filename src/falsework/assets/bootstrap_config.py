@@ -181,7 +181,6 @@ def _units() -> list[Unit]:
         _bootkube(),
         _approve_csr(),
         _progress(),
-        *_journal_gateway(),
     ]
 
 
@@ -253,30 +252,3 @@ def _beside_bootkube(name: str, description: str, command: str) -> Unit:
         Install={"WantedBy": "multi-user.target"},
     )
     return Unit(name, text, enabled=True)
-
-
-def _journal_gateway() -> list[Unit]:
-    """The journal over HTTPS on port 19531. The gateway has no user of its own to give the key to: it runs as one that
-    exists only meanwhile, in the group of those who may read the journal."""
-    program = "/usr/lib/systemd/systemd-journal-gatewayd"
-    home = f"{HOME}/tls/journal-gatewayd"
-    key_for_it = to_unit(
-        Unit={"Description": "Let the journal gateway read its key"},
-        Service={
-            "Type": "oneshot",
-            "ExecStart": [f"/bin/chgrp systemd-journal {home}.key", f"/bin/chmod 0640 {home}.key"],
-            "RemainAfterExit": "yes",
-        },
-        Install={"WantedBy": "multi-user.target"},
-    )
-    with_certificate = to_unit(
-        Unit={"Wants": "chown-gatewayd-key.service", "After": "chown-gatewayd-key.service"},
-        Service={
-            "ExecStart": ["", f"{program} --key={home}.key --cert={home}.crt --trust={HOME}/tls/root-ca.crt"],
-        },
-    )
-    return [
-        Unit("chown-gatewayd-key.service", key_for_it, enabled=True),
-        Unit("systemd-journal-gatewayd.service", dropins={"certs.conf": with_certificate}),
-        Unit("systemd-journal-gatewayd.socket", enabled=True),
-    ]
