@@ -2,8 +2,8 @@
 
     ./falsework bench lab
 
-A lab of its own, on this host, removed at the end. The Machine Config Server runs beside the bootstrap machine, in its
-network, is up before the machines are, and serves workers too. Ends with 1 if a limit is missed.
+A lab of its own, on this host, removed at the end. The Machine Config Server runs in the first master's network,
+is up before the machines are, and serves workers too. Ends with 1 if a limit is missed.
 """
 
 from __future__ import annotations

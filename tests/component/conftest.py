@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from real_api import RealApi
 
+from falsework.host import packages
 from falsework.progress import Progress
 from falsework.release.build import build_release
 from falsework.release.cache import Cache, default_root
 from falsework.release.inventory import Release
 from falsework.release.payload import load_payload
+from falsework.stages.check_host import HOST_PROGRAMS
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +34,7 @@ def beside_cache(cache: Cache) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def release(cache: Cache, pytestconfig: pytest.Config) -> Release:
     assert os.geteuid() == 0, "the component tests run as root"
+    packages.ensure((*HOST_PROGRAMS, "ps"), print)
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     assert capture is not None
     # A first build takes minutes: its progress is shown, not kept.

@@ -51,9 +51,10 @@ def _lines(status: Status, options: argparse.Namespace) -> list[str]:
     lines = [f"{lab['cluster']} ({lab['id']}), site folder {lab['siteFolder']}"]
     if lab["changedBy"]:
         lines.append(f"{lab['changedBy']} is changing it")
+    width = max(12, *(len(row["name"]) for row in (*status["stages"], *status["machines"])))
     for stage in status["stages"]:
         seconds = f"{stage['seconds']:7.1f} s" if stage["seconds"] is not None else " " * 9
-        lines.append(f"  {stage['name']:<12} {stage['state']:<12} {seconds}  {stage['title']}")
+        lines.append(f"  {stage['name']:<{width}} {stage['state']:<12} {seconds}  {stage['title']}")
         if stage["error"]:
             lines.append(f"      {stage['error']['what']}")
             if stage["error"]["fix"]:
@@ -63,7 +64,7 @@ def _lines(status: Status, options: argparse.Namespace) -> list[str]:
             error = f"; last error: {condition['error']}" if condition["error"] else ""
             lines.append(f"  waiting for {condition['waitsFor']}: {condition['state']}{error}")
     lines += [
-        f"  {machine['name']:<12} {machine['power']:<12} {machine['address']:>15}  {machine['doing']}"
+        f"  {machine['name']:<{width}} {machine['power']:<12} {machine['address']:>15}  {machine['doing']}"
         for machine in status["machines"]
     ]
     requests = status["certificateRequests"]

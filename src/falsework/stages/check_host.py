@@ -18,7 +18,8 @@ from falsework.process import CommandError, run
 from falsework.stages.context import Context
 from falsework.stages.findings import Finding, note, ok, problem, warning
 
-HOST_PROGRAMS = ("setpriv", "unshare", "nsenter", "mount", "ip", "nft", "systemd-nspawn", "ssh")
+HOST_PROGRAMS = ("setpriv", "unshare", "nsenter", "mount", "ip", "nft", "systemd-nspawn", "ssh", "dig", "curl")
+"""The last two for people: `falsework shell` promises them."""
 
 TRIAL = "cgroup-trial"
 """Kind of the groups that are made only to see whether they can be; noted, because a kill may leave them."""
