@@ -17,8 +17,8 @@ from datetime import datetime
 from pathlib import Path
 
 from falsework.lab.folder import Lab
-from falsework.lab.journal import Journal
 from falsework.machines.nspawn import Nspawn
+from falsework.machines.providers import provider_of
 from falsework.release.cache import default_root
 from falsework.site.load import default_site
 from falsework.stages.events import read_events
@@ -66,7 +66,7 @@ def one_run() -> dict[str, float]:
 
 
 def measured(lab: Lab) -> dict[str, float]:
-    machines = Nspawn(lab, Journal(lab.journal))
+    machines = provider_of(lab)
     console = machines.console(NAME).read_text().splitlines()
     power_on = moment(console[0])
     found = {

@@ -20,9 +20,9 @@ from pathlib import Path
 from falsework.assets.keys_in_folder import SSH_KEY
 from falsework.checks.answers import Asker
 from falsework.lab.folder import Lab
-from falsework.lab.journal import Journal
 from falsework.machines.nspawn import Nspawn
 from falsework.machines.provider import Power
+from falsework.machines.providers import provider_of
 from falsework.release.cache import default_root
 from falsework.site import ports
 from falsework.site.load import default_site
@@ -57,7 +57,7 @@ def measure(lab: Lab, site: Site) -> int:
         if event.get("state") == "finished" and "stage" in event
     }
     helper = stages["helper"]["seconds"]
-    machines = Nspawn(lab, Journal(lab.journal))
+    machines = provider_of(lab)
     names = [machine.name for machine in site.machines]
     # Where a master's will be: the load balancer asks that one first, and the bootstrap's own would refuse workers.
     around = ("nsenter", f"--net={lab.netns_path(site.masters[0].name)}", "--")

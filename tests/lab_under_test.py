@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from falsework.lab.folder import Lab
-from falsework.lab.journal import Journal
 from falsework.machines.nspawn import Nspawn
 from falsework.machines.provider import Power
+from falsework.machines.providers import provider_of
+from falsework.release.cache import default_root
 from falsework.site.load import default_site
 from falsework.site.model import Site
 
@@ -38,7 +41,7 @@ class LabUnderTest:
 
     @property
     def machines(self) -> Nspawn:
-        return Nspawn(self.lab, Journal(self.lab.journal))
+        return provider_of(self.lab)
 
     def environment(self) -> dict[str, str]:
         return {**os.environ, "FALSEWORK_STATE": str(self.lab.root.parent), "TMPDIR": str(self.temporary)}
@@ -79,6 +82,18 @@ class LabUnderTest:
             shown = console.read_text()[-3000:] if console.exists() else "(nothing on the console)"
             assert time.monotonic() < deadline, f"{machine}: {state}\n{shown}"
             time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def lab_up_to(stage: str, folder: Path) -> Iterator[LabUnderTest]:
+    """A lab brought as far as a stage, beside the cache, whose files it links; gone with the block."""
+    with tempfile.TemporaryDirectory(dir=default_root().parent, prefix="falsework-test-") as state:
+        lab = LabUnderTest.below(Path(state), folder)
+        try:
+            lab.run("up", "--until", stage)
+            yield lab
+        finally:
+            lab.run("destroy", "--yes")
 
 
 def events_of(output: str) -> list[Mapping[str, Any]]:

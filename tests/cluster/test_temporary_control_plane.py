@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from falsework.machines.provider import Power
-from falsework.release.cache import default_root
 from falsework.stages.events import read_events
-from lab_under_test import LabUnderTest
+from lab_under_test import LabUnderTest, lab_up_to
 
 DOMAIN = "lab.falsework.test"
 LIMIT = 20.0
@@ -25,13 +23,8 @@ SEED = 6
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabUnderTest]:
-    with tempfile.TemporaryDirectory(dir=default_root().parent, prefix="falsework-test-") as state:
-        lab = LabUnderTest.below(Path(state), tmp_path_factory.mktemp("cluster"))
-        try:
-            lab.run("up", "--until", "temporary-control-plane")
-            yield lab
-        finally:
-            lab.run("destroy", "--yes")
+    with lab_up_to("temporary-control-plane", tmp_path_factory.mktemp("cluster")) as lab:
+        yield lab
 
 
 def typed(lab: LabUnderTest, command: str) -> str:

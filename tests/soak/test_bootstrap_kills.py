@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import random
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from falsework.machines.provider import Power
 from falsework.process import CommandError
-from falsework.release.cache import default_root
-from lab_under_test import LabUnderTest
+from lab_under_test import LabUnderTest, lab_up_to
 
 RUNS = 10
 SEED = 20261116
@@ -22,13 +19,8 @@ SEED = 20261116
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabUnderTest]:
-    with tempfile.TemporaryDirectory(dir=default_root().parent, prefix="falsework-test-") as state:
-        lab = LabUnderTest.below(Path(state), tmp_path_factory.mktemp("kills"))
-        try:
-            lab.run("up", "--until", "helper")
-            yield lab
-        finally:
-            lab.run("destroy", "--yes")
+    with lab_up_to("helper", tmp_path_factory.mktemp("kills")) as lab:
+        yield lab
 
 
 @pytest.mark.parametrize("run", range(RUNS))

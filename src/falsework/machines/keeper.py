@@ -59,15 +59,18 @@ class Console:
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", buffering=1, errors="replace")
         self._started = time.monotonic()
+        self._turn = threading.Lock()
 
     def restart(self) -> None:
         self._started = time.monotonic()
 
     def say(self, text: str) -> None:
-        now = time.time()
-        clock = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
-        for line in filter(str.strip, _ESCAPES.sub("", text).splitlines()):
-            self._file.write(f"{clock}.{int(now * 1000) % 1000:03} {time.monotonic() - self._started:9.3f}  {line}\n")
+        # Two threads have something to say, and a line's time is that of its place.
+        with self._turn:
+            now = time.time()
+            clock = f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03}"
+            for line in filter(str.strip, _ESCAPES.sub("", text).splitlines()):
+                self._file.write(f"{clock} {time.monotonic() - self._started:9.3f}  {line}\n")
 
 
 class Keeper:

@@ -31,6 +31,7 @@ from falsework.process import CommandError, Finished, detach, run
 
 KIND = "machine"
 CONTAINERD = "/var/lib/containerd"
+_OWN_PROCESSES = ("--pid", "--fork", "--kill-child", "--mount-proc")
 _POWER_OFF = signal.SIGRTMIN + 4
 _SHUTDOWN_PATIENCE = 90.0
 _TICK = 0.02
@@ -78,16 +79,7 @@ class Nspawn:
             cgroups.limit(groups, settings.cpus, settings.memory_mib)
             inside = [cgroups.make(group, cgroups.KEEPER) for group in groups]
             # Mounts and processes of its own: they end with the keeper, however it ends.
-            alone = (
-                "unshare",
-                "--mount",
-                "--propagation",
-                "private",
-                "--pid",
-                "--fork",
-                "--kill-child",
-                "--mount-proc",
-            )
+            alone = (*("unshare", "--mount", "--propagation", "private"), *_OWN_PROCESSES)
             network = ("nsenter", f"--net={self._lab.netns_path(name)}", "--")
             # Otherwise a machine that lost its power would seem to run until its keeper has its first word.
             folder.set_state(Power.BOOTING, "power on")
@@ -118,14 +110,12 @@ class Nspawn:
         self._remove_groups(name)
 
     def kill(self, name: str) -> None:
-        groups = self._groups(name)
         # With the keeper, the kernel ends all others at once.
         keeper = self._folder(name).keeper()
         if keeper is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(keeper, signal.SIGKILL)
-        cgroups.kill(groups)
-        cgroups.remove(groups)
+        self._remove_groups(name)
 
     def destroy(self, name: str) -> None:
         self.kill(name)

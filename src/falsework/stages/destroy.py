@@ -17,7 +17,7 @@ from falsework.lab import marker
 from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal, Thing
 from falsework.machines import host_settings, nat, netns_folder, network, nspawn, share
-from falsework.machines.nspawn import Nspawn
+from falsework.machines.providers import provider_of
 from falsework.stages import check_host
 
 FOLDER = "folder"
@@ -35,7 +35,7 @@ def _remove_cgroup_trial(_lab: Lab, thing: Thing) -> None:
 
 
 def _remove_machine(lab: Lab, thing: Thing) -> None:
-    Nspawn(lab, Journal(lab.journal)).destroy(thing.name)
+    provider_of(lab).destroy(thing.name)
 
 
 REMOVERS: Mapping[str, Remover] = {

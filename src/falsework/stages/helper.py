@@ -57,7 +57,9 @@ def _run(context: Context) -> None:
     if not _is_running(context):
         config = context.lab.root / "helper.ign"
         write_file(config, to_json(files.ignition()), 0o600)
-        binds = {REGISTRY_STORE: str(registry_store(context.cache, release.images.values()))}
+        binds = {}
+        if has_registry(site):
+            binds[REGISTRY_STORE] = str(registry_store(context.cache, release.images.values()))
         spec = Spec(
             name=helper.name,
             hostname=site.fqdn(helper),
@@ -65,7 +67,7 @@ def _run(context: Context) -> None:
             cpus=helper.cpus,
             memory_mib=helper.memory_mib,
             folders=tuple(share.path for share in site.nfs_shares),
-            binds=binds if has_registry(site) else {},
+            binds=binds,
             ignition=config,
             address=f"{helper.address}/{site.lab.cidr.prefixlen}",
         )

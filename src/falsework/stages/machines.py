@@ -11,6 +11,7 @@ from falsework.helper import expectations
 from falsework.machines import share
 from falsework.machines.nspawn import CONTAINERD, Nspawn
 from falsework.machines.provider import Power, Spec
+from falsework.machines.providers import provider_of
 from falsework.site.model import Helper, Machine
 from falsework.stages.conditions import Condition, Seen
 from falsework.stages.context import Context
@@ -22,7 +23,7 @@ FOLDERS = (CONTAINERD, "/var/lib/etcd", "/var/lib/kubelet")
 
 
 def provider(context: Context) -> Nspawn:
-    return Nspawn(context.lab, context.journal)
+    return provider_of(context.lab)
 
 
 def make(context: Context, machine: Machine) -> None:
