@@ -82,7 +82,7 @@ def test_old_revisions_go_and_those_in_use_and_shortly_before_them_stay() -> Non
 
 
 def test_what_a_pod_tells() -> None:
-    pod = {
+    pod: Object = {
         "metadata": {"name": "etcd-a", "labels": {"revision": "4"}},
         "status": {
             "conditions": [{"type": "Ready", "status": "False"}],
@@ -102,7 +102,7 @@ def test_what_a_pod_tells() -> None:
         'pod/etcd-a container "two" is waiting: CrashLoopBackOff: back-off',
         'pod/etcd-a container "four" is terminated: Error: bad flag (exit code 2)',
     )
-    pod["status"]["conditions"][0]["status"] = "True"  # type: ignore[index]
+    pod["status"]["conditions"][0]["status"] = "True"
     assert read(pod).ready
     pod["metadata"]["deletionTimestamp"] = "now"
     assert not read(pod).ready

@@ -151,7 +151,11 @@ def test_a_node_with_nothing_to_go_back_to_keeps_what_it_has() -> None:
 
 
 def test_a_new_node_gets_what_works_elsewhere() -> None:
-    failed = {"lastFailedRevision": 2, "lastFailedTime": "2030-01-01T00:00:00Z", "lastFailedReason": OPERAND_FAILED}
+    failed: Any = {
+        "lastFailedRevision": 2,
+        "lastFailedTime": "2030-01-01T00:00:00Z",
+        "lastFailedReason": OPERAND_FAILED,
+    }
     made = planned([node("a", 1, **failed), node("b", 1), node("new")], 2, {"a": runs(1), "b": runs(1)})
     assert targets(made) == [0, 0, 1]
 

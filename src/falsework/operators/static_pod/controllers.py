@@ -73,7 +73,7 @@ def _note_nodes(status: OperatorStatus, nodes: Informer, _: str) -> None:
 
 def _tell_state(status: OperatorStatus, operand: Operand, pods: Informer, _: str) -> None:
     """What is wrong with the pods that should be running."""
-    troubles = []
+    troubles: list[str] = []
     for node in (status.update(lambda known: known).get("status") or {}).get("nodeStatuses") or ():
         pod = pods.get(operand.pod_on(node["nodeName"]), operand.namespace)
         if pod is not None:
