@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,7 +138,6 @@ def test_networks_of_both_kinds_have_a_slice_of_their_own_size() -> None:
 
 
 def test_the_same_pod_is_the_same_text() -> None:
-    assert Path(RESOURCES).is_absolute()
     again = apiserver.pod(
         "image", apiserver.etcd_servers(reversed(FACTS.masters)), FACTS.service_networks, reversed(TOKEN_CHECKS)
     )
