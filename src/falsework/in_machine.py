@@ -21,6 +21,7 @@ POD_ENTRY_POINTS = {
     "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
     "kube-controller-manager-operator": "falsework.operators.kube_controller_manager.main",
     "kube-scheduler-operator": "falsework.operators.kube_scheduler.main",
+    "machine-config-daemon": "falsework.node.main",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
 
