@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from falsework.etcd.gateway import EtcdRefusal, Gateway
 from falsework.etcd.members import Member, View
+from falsework.operators.etcd.scaling import Tell
 from falsework.operators.etcd.teardown import successor
 
 
-def remove_bootstrap(gateway: Gateway, view: View, bootstrap: Member, say: Callable[[str], None]) -> str | None:
+def remove_bootstrap(gateway: Gateway, view: View, bootstrap: Member, tell: Tell) -> str | None:
     """Why etcd will not have it just now; None if it is gone."""
     target = successor(view, bootstrap)
     if target is not None and view.is_healthy(bootstrap) and gateway.leader() == bootstrap.id:
         # Removed as a leader, it would leave the others to an election, and every client waiting for it.
         gateway.move_leadership(bootstrap, target)
-        say(f"Moved leadership from {bootstrap.name} to {target.name}")
-    say("Removing bootstrap member")
+        tell("MoveLeader", f"Moved leadership from {bootstrap.name} to {target.name}")
+    tell("RemoveBootstrapMember", "Removing bootstrap member")
     try:
         gateway.remove(bootstrap)
     except EtcdRefusal as error:
@@ -24,5 +23,5 @@ def remove_bootstrap(gateway: Gateway, view: View, bootstrap: Member, say: Calla
             return error.said
         if not error.is_done_already:
             raise
-    say("Bootstrap member removed")
+    tell("BootstrapMemberRemoved", "Bootstrap member removed")
     return None

@@ -10,13 +10,12 @@ from falsework.etcd.gateway import EtcdRefusal, Gateway
 from falsework.etcd.members import View
 from falsework.operators.etcd.membership import Add, Masters, Promote, Remove, Step, plan
 
-Say = Callable[[str], None]
 Tell = Callable[[str, str], None]
-"""An event: its reason, its message."""
+"""An event, which is a line of the log as well: its reason, its message."""
 
 _STARTING = 10.0
 """Seconds in which a member that was added may be starting this moment."""
-_SOON = 0.1
+_SOON, _LATER = 0.1, 1.0
 _MOST_LOOKS = 20
 
 
@@ -30,9 +29,8 @@ class Outcome:
 
 
 class Scaling:
-    def __init__(self, gateway: Gateway, say: Say, tell: Tell, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, gateway: Gateway, tell: Tell, clock: Callable[[], float] = time.monotonic) -> None:
         self._gateway = gateway
-        self._say = say
         self._tell = tell
         self._clock = clock
         self._started: set[int] | None = None
@@ -55,25 +53,22 @@ class Scaling:
                     break
             if not changed:
                 break
-        unfinished = bool(view.learners or starting or refusals or found.waits)
-        return Outcome(view, "; ".join(filter(None, (found.waits, *refusals))), _SOON if unfinished else None)
+        pause = _pause(view, bool(starting or refusals), bool(found.waits))
+        return Outcome(view, "; ".join(filter(None, (found.waits, *refusals))), pause)
 
     def _take(self, step: Step) -> str | None:
         """Why etcd will not have it just now; None if it is done."""
         try:
             match step:
                 case Remove(member, why):
-                    self._say(f"Removing member {member.title}: {why}")
                     self._gateway.remove(member)
-                    self._tell("MemberRemove", f"removed member {member.title}: {why}")
+                    self._tell("MemberRemove", f"Removed member {member.title}: {why}")
                 case Promote(member):
                     self._gateway.promote(member)
-                    self._say(f"Promoted member {member.title}")
-                    self._tell("MemberPromote", f"successfully promoted learner member {member.title}")
+                    self._tell("MemberPromote", f"Promoted member {member.title}: it has caught up and votes")
                 case Add(name, url):
                     self._gateway.add_learner(url)
-                    self._say(f"Adding member {name}")
-                    self._tell("MemberAddAsLearner", f"successfully added new member {url}")
+                    self._tell("MemberAddAsLearner", f"Adding member {name} ({url}) as a learner")
         except EtcdRefusal as error:
             if error.is_done_already:
                 return None
@@ -90,9 +85,16 @@ class Scaling:
             self._started = started - {member.id for member in view.learners}
         for member in view.members:
             if member.id in started - self._started:
-                self._say(f"Member {member.name} started")
+                self._tell("MemberStarted", f"Member {member.name} started")
         self._started = started
         now = self._clock()
         unstarted = [member.id for member in view.members if not member.is_started]
         self._unstarted_since = {each: self._unstarted_since.get(each, now) for each in unstarted}
         return [each for each, since in self._unstarted_since.items() if now < since + _STARTING]
+
+
+def _pause(view: View, begun: bool, held_up: bool) -> float | None:
+    """Soon where something is under way; a member that is down is asked less often."""
+    if begun or any(view.is_healthy(member) for member in view.learners):
+        return _SOON
+    return _LATER if held_up or view.faults else None
