@@ -20,6 +20,10 @@ POD_ENTRY_POINTS = {
     "etcd-discovery": "falsework.operators.etcd.discovery",
     "etcd-operator": "falsework.operators.etcd.main",
     "cluster-version-operator": "falsework.operators.cluster_version.main",
+    "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
+    "kube-controller-manager-operator": "falsework.operators.kube_controller_manager.main",
+    "kube-scheduler-operator": "falsework.operators.kube_scheduler.main",
+    "machine-config-daemon": "falsework.node.main",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
 

@@ -65,6 +65,8 @@ class Workload:
     memory: str = "50Mi"
     root: bool = False
     """For what writes the node's files."""
+    node_name: bool = False
+    """Whether it is told on which node it is: NODE_NAME in its environment."""
     mounts: Sequence[Object] = ()
     volumes: Sequence[Object] = ()
 
@@ -97,7 +99,7 @@ class Workload:
         images = [f"--image={name}={reference}" for name, reference in sorted(self.images.items())]
         command = ["/usr/bin/python3", "-m", "falsework.in_machine", self.entry_point]
         mount = {"name": "apiserver-url", "mountPath": API_SERVER_URL, "readOnly": True}
-        return {
+        result: Object = {
             "name": CONTAINER,
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
@@ -118,6 +120,9 @@ class Workload:
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [mount, *self.mounts],
         }
+        if self.node_name:
+            result["env"] = [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]
+        return result
 
     def _rights(self) -> list[Object]:
         subject = service_account(self.name, self.namespace)

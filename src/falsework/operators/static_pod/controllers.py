@@ -13,8 +13,8 @@ from falsework.operators.runtime.controller import Controller, always
 from falsework.operators.runtime.operator_status import OperatorStatus
 from falsework.operators.runtime.program import Program
 from falsework.operators.static_pod import inputs, mirror_pod, node_statuses
-from falsework.operators.static_pod.installer_controller import REPORT, InstallerController
-from falsework.operators.static_pod.operand import OBJECT, Operand
+from falsework.operators.static_pod.installer_controller import InstallerController
+from falsework.operators.static_pod.operand import OBJECT, REPORT, Operand
 from falsework.operators.static_pod.pruning import prunable
 from falsework.operators.static_pod.revision_controller import RevisionController
 

@@ -45,9 +45,13 @@ def revisions_in(config_maps: Iterable[Object]) -> dict[int, Object]:
     return found
 
 
+def is_finished(body: Object) -> bool:
+    return (body["metadata"].get("annotations") or {}).get(READY) == "true"
+
+
 def newest_finished(seen: World) -> int:
     revisions = revisions_in(body for (resource, _), body in seen.items() if resource is CONFIG_MAPS)
-    return max((number for number, body in revisions.items() if _is_finished(body)), default=0)
+    return max((number for number, body in revisions.items() if is_finished(body)), default=0)
 
 
 def missing(operand: Operand, seen: World) -> list[str]:
@@ -119,10 +123,6 @@ def _changed(resource: Resource, name: str, seen: World, latest: int) -> str:
 
 def _content(body: Object) -> dict[str, Any]:
     return {key: body[key] for key in ("type", "data", "binaryData") if body.get(key)}
-
-
-def _is_finished(body: Object) -> bool:
-    return (body["metadata"].get("annotations") or {}).get(READY) == "true"
 
 
 def _spoken(resource: Resource, name: str) -> str:

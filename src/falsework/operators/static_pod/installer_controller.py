@@ -11,12 +11,10 @@ from falsework.operators.runtime.conditions import now, updated
 from falsework.operators.runtime.operator_status import OperatorStatus
 from falsework.operators.runtime.program import Program
 from falsework.operators.static_pod import mirror_pod, node_statuses
-from falsework.operators.static_pod.operand import Operand
+from falsework.operators.static_pod.operand import REPORT, Operand
 from falsework.operators.static_pod.progress import Progress
 from falsework.operators.static_pod.rollout import Plan, Seen, plan
 
-REPORT = "installer-"
-"""What the name of a daemon's report begins with; the node's name follows."""
 _ASK_AGAIN = 2.0
 _NOT_ASKED = "the operator has yet to be asked whether it may be done now"
 

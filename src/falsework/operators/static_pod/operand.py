@@ -8,6 +8,8 @@ from falsework.kube.resources import Resource
 
 OBJECT = "cluster"
 """The name of every operator's object."""
+REPORT = "installer-"
+"""What the name of a daemon's report begins with, a ConfigMap beside the inputs; the node's name follows."""
 
 
 @dataclass(frozen=True)
