@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 
 from falsework.etcd.gateway import Gateway
 from falsework.etcd.settings import QUOTA_BYTES, client_url
-from falsework.kube.client import APPLY, Object, WatchEvent
+from falsework.kube.client import APPLY, WatchEvent
 from falsework.kube.informer import Informer
 from falsework.kube.resources import CONFIG_MAPS, ETCDS, INFRASTRUCTURES, NODES, PODS
 from falsework.operators.etcd import endpoints, pod
 from falsework.operators.etcd.board import Board
 from falsework.operators.etcd.credentials import Credentials
+from falsework.operators.etcd.masters import INVENTORY, INVENTORY_NAMESPACE, address_of, inventory_in, masters_in
 from falsework.operators.etcd.members_conditions import members_conditions
 from falsework.operators.etcd.membership import Masters, may_restart_one
 from falsework.operators.etcd.removal import remove_bootstrap
 from falsework.operators.etcd.scaling import Scaling
-from falsework.operators.etcd.site_facts import INVENTORY, INVENTORY_NAMESPACE, address_of, inventory_in, masters_in
 from falsework.operators.etcd.teardown import judge
 from falsework.operators.runtime.conditions import condition, status_of
 from falsework.operators.runtime.controller import Controller, always
@@ -27,14 +26,15 @@ from falsework.operators.runtime.program import Program
 from falsework.operators.static_pod.controllers import static_pod_controllers
 from falsework.operators.static_pod.node_statuses import MASTERS
 from falsework.operators.static_pod.operand import Operand
+from falsework.operators.target_config import TargetConfig, pod_data
 
 OPERAND = Operand(
     name="etcd",
     pod_name=pod.POD_NAME,
     namespace=pod.NAMESPACE,
     resource=ETCDS,
-    config_maps=("etcd-all-bundles",),
-    secrets=("etcd-all-certs",),
+    config_maps=(pod.BUNDLES,),
+    secrets=(pod.CERTIFICATES,),
     # One that has not caught up may take its time: it waits in good company.
     patience=600.0,
 )
@@ -54,6 +54,7 @@ class EtcdOperator:
         self._nodes = program.follow(NODES, labels=MASTERS)
         self._pods = program.follow(PODS, pod.NAMESPACE)
         self._config_maps = program.follow(CONFIG_MAPS, pod.NAMESPACE)
+        self._target = TargetConfig(program, pod.NAMESPACE, OPERAND.pod_config_map)
         self._inventory = program.follow(CONFIG_MAPS, INVENTORY_NAMESPACE, fields=f"metadata.name={INVENTORY}")
         self._infrastructure = program.follow(INFRASTRUCTURES)
         self._complete = program.follow(CONFIG_MAPS, "kube-system", fields="metadata.name=bootstrap")
@@ -65,9 +66,8 @@ class EtcdOperator:
 
     def add_controllers(self) -> None:
         mine = partial(_named, pod.POD_NAME)
-        self._add(
-            "TargetConfigController", self._target_config, [(self._own, always), (self._inventory, always)], board=False
-        )
+        described = [(self._own, always), (self._inventory, always), *self._target.wakes]
+        self._add("TargetConfigController", self._target_config, described, board=False)
         self._add(
             "ClusterMemberController",
             self._members,
@@ -118,7 +118,7 @@ class EtcdOperator:
         inventory = inventory_in(self._inventory.get(INVENTORY, INVENTORY_NAMESPACE))
         spec = (self._own.get("cluster") or {}).get("spec") or {}
 
-        def rendered(*others: str) -> str:
+        def rendered(*others: str) -> dict[str, str]:
             facts = pod.Facts(
                 self._program.images["etcd"],
                 self._program.images["falsework"],
@@ -127,21 +127,13 @@ class EtcdOperator:
                 max(1, len(inventory.masters)),
                 int(spec.get("backendQuotaGiB") or QUOTA_BYTES >> 30) << 30,
             )
-            return json.dumps(pod.etcd_pod(facts), indent=1, sort_keys=True)
+            return pod_data(pod.etcd_pod(facts))
 
-        known = self._config_maps.get(OPERAND.pod_config_map, pod.NAMESPACE)
+        known = self._target.live(OPERAND.pod_config_map) or {}
         with_bootstrap = rendered(inventory.bootstrap)
-        if known is not None and known.get("data") == {"pod.yaml": with_bootstrap}:
-            # That the bootstrap is gone is no reason to restart all members: the next other one takes it along.
-            return
-        text = rendered() if self._bootstrap_is_gone() else with_bootstrap
-        body = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": OPERAND.pod_config_map, "namespace": pod.NAMESPACE},
-            "data": {"pod.yaml": text},
-        }
-        self._apply(body)
+        # That the bootstrap is gone is no reason to restart all members: the next other one takes it along.
+        if known.get("data") != with_bootstrap:
+            self._target.keep(OPERAND.pod_config_map, rendered() if self._bootstrap_is_gone() else with_bootstrap)
 
     def _members(self, _: str) -> float | None:
         outcome = self._scaling.run(self._masters())
@@ -161,7 +153,9 @@ class EtcdOperator:
             or (known.get("data") or {}) != wanted["data"]
             or annotations != wanted["metadata"]["annotations"]
         ):
-            self._apply(wanted)
+            self._program.client.patch(
+                CONFIG_MAPS, endpoints.NAME, wanted, pod.NAMESPACE, kind=APPLY, field_manager=self._program.name
+            )
 
     def _tell_members(self, _: str) -> None:
         if (view := self._board.view) is not None:
@@ -212,17 +206,6 @@ class EtcdOperator:
         """Asked anew each time: what was healthy ten seconds ago need not be."""
         members = min(3, max(1, len(self._masters().addresses)))
         return may_restart_one(self._gateway.look(), members)
-
-    def _apply(self, body: Object) -> None:
-        metadata = body["metadata"]
-        self._program.client.patch(
-            CONFIG_MAPS,
-            metadata["name"],
-            body,
-            metadata["namespace"],
-            kind=APPLY,
-            field_manager=self._program.name,
-        )
 
 
 def _named(beginning: str, event: WatchEvent) -> str | None:

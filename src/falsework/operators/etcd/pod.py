@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from falsework.control_plane.pods import Container, Mount, Pod, alive, pod, ready
+from falsework.control_plane.revision_files import RESOURCES, mount, of_config_map
 from falsework.etcd import settings
 
 NAMESPACE = "openshift-etcd"
@@ -13,14 +14,14 @@ POD_NAME = "etcd"
 DISCOVERY = "discovery"
 """The container that waits to be let in. Not a name with `etcd` in it: people look for the other one by that."""
 
-_RESOURCES = "/etc/kubernetes/static-pod-resources"
 _DATA = "/var/lib/etcd"
 _CONFIG = "/etc/etcd"
-_AUTHORITY = f"{_RESOURCES}/configmaps/etcd-all-bundles/server-ca-bundle.crt"
-_CERTIFICATES = f"{_RESOURCES}/secrets/etcd-all-certs"
+BUNDLES, CERTIFICATES = "etcd-all-bundles", "etcd-all-certs"
+_AUTHORITY = of_config_map(BUNDLES, "server-ca-bundle.crt")
+_CERTIFICATES = f"{RESOURCES}/secrets/{CERTIFICATES}"
 
 _MOUNTS = (
-    Mount("resource-dir", f"{_RESOURCES}/etcd-pod-REVISION", _RESOURCES),
+    mount("etcd"),
     Mount("data-dir", _DATA, _DATA, "DirectoryOrCreate", read_only=False),
     Mount("config", "", _CONFIG, read_only=False),
 )
