@@ -10,6 +10,10 @@ from falsework.assets.ignition import Config, File, config
 
 JOIN_KUBECONFIG = "/etc/kubernetes/kubeconfig"
 """What a machine joins with, before it has a certificate as a node."""
+CURRENT_CONFIG, DESIRED_CONFIG, STATE, REASON = (
+    f"machineconfiguration.openshift.io/{name}" for name in ("currentConfig", "desiredConfig", "state", "reason")
+)
+"""What a node says of its config, by annotations."""
 _ANNOTATIONS = "/etc/machine-config-daemon/node-annotations.json"
 _CONTENT = "/etc/mcs-machine-config-content.json"
 
@@ -18,14 +22,13 @@ def served_config(machine_config: dict[str, Any]) -> Config:
     """Its Ignition config, the annotations a node starts with, so that it knows which config it has, and the
     MachineConfig itself, so that it knows what that is."""
     name = str(machine_config["metadata"]["name"])
-    prefix = "machineconfiguration.openshift.io"
-    annotations = {
-        f"{prefix}/currentConfig": name,
-        f"{prefix}/desiredConfig": name,
-        f"{prefix}/state": "Done",
-    }
-    extra = [File(_ANNOTATIONS, _json(annotations)), File(_CONTENT, _json(machine_config), 0o600)]
+    extra = [File(_ANNOTATIONS, _json(first_annotations(name))), File(_CONTENT, _json(machine_config), 0o600)]
     return ignition.merge(machine_config["spec"]["config"], config(files=extra))
+
+
+def first_annotations(config: str) -> dict[str, str]:
+    """Of a node that was made with this config: Ignition does all that is in it, or the machine does not start."""
+    return {CURRENT_CONFIG: config, DESIRED_CONFIG: config, STATE: "Done"}
 
 
 def with_join_credential(served: Config, kubeconfig: bytes) -> Config:

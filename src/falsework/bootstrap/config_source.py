@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,12 +25,21 @@ class BadConfigError(Exception):
     """It is there, and cannot be served."""
 
 
+@dataclass(frozen=True)
+class PoolConfig:
+    name: str
+    """Of the rendered MachineConfig."""
+    version: object
+    """Another one when the config is."""
+    config: Config
+    """What a pool's machines get."""
+
+
 class ConfigSource(Protocol):
-    def config(self, pool: str) -> tuple[object, Config]:
-        """What a pool's machines get, after something that is another one when the config is."""
+    def config(self, pool: str) -> PoolConfig: ...
 
     def join_credential(self, node: str) -> tuple[object, bytes]:
-        """The kubeconfig a machine joins with, by its full name; likewise."""
+        """The kubeconfig a machine joins with, by its full name, after something that is another one when it is."""
 
 
 class Files:
@@ -38,16 +48,16 @@ class Files:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._served: dict[str, tuple[object, Config]] = {}
+        self._served: dict[str, PoolConfig] = {}
 
-    def config(self, pool: str) -> tuple[object, Config]:
+    def config(self, pool: str) -> PoolConfig:
         pool_file = self._file("machine-pools", pool)
         rendered = _rendered_name(pool_file, _document(pool_file))
         file = self._file("machine-configs", rendered)
         version = (rendered, _stamp(file))
         known = self._served.get(pool)
-        if known is None or known[0] != version:
-            known = self._served[pool] = (version, _config(file, _document(file)))
+        if known is None or known.version != version:
+            known = self._served[pool] = PoolConfig(rendered, version, _config(file, _document(file)))
         return known
 
     def join_credential(self, node: str) -> tuple[object, bytes]:

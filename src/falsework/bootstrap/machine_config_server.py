@@ -55,6 +55,8 @@ class MachineConfigServer:
         self._source, self._site, self._pools = source, site, pools
         self._ledger, self._served = ledger, served
         self._bodies: OrderedDict[object, bytes] = OrderedDict()
+        self._given: dict[str, str] = {}
+        """Machine → the name of the config it was last answered with."""
 
     def answer(self, request: Request, client: str) -> Answer:
         asked = shown(f"{request.method} {request.target}")
@@ -77,7 +79,7 @@ class MachineConfigServer:
         machine = self._site.value().machines.get(client)
         self._ledger.write(line_for_the_ledger("mcs", client, machine.name if machine else None, answer))
         if answer.machine and answer.end and answer.sent == answer.end:
-            self._served.note(answer.machine)
+            self._served.note(answer.machine, self._given[answer.machine])
 
     def _config(self, asked: str, request: Request, allowed: Allowed) -> Answer:
         spec = wanted_spec(request.headers.get("accept", ""))
@@ -100,11 +102,13 @@ class MachineConfigServer:
 
     def _body(self, allowed: Allowed, spec: tuple[int, int]) -> bytes:
         machine = allowed.machine.name
-        version, config = self._source.config(allowed.pool)
+        found = self._source.config(allowed.pool)
         joining, credential = self._source.join_credential(machine)
-        key = (version, machine, joining, spec)
+        self._given[machine] = found.name
+        key = (found.version, machine, joining, spec)
         if key not in self._bodies:
-            whole = with_join_credential(config if spec == NATIVE else in_spec(config, spec), credential)
+            config = found.config if spec == NATIVE else in_spec(found.config, spec)
+            whole = with_join_credential(config, credential)
             whole["ignition"] = {**whole["ignition"], "version": f"{spec[0]}.{spec[1]}.0"}
             self._bodies[key] = json.dumps(whole, separators=(",", ":")).encode()
             if len(self._bodies) > _KEPT:

@@ -46,24 +46,31 @@ class Ledger:
 
 
 class Served:
-    """`{"master-0.lab.falsework.test": {"time": 1700000000.0, "boot": "…"}}`: when each machine last had its config
-    whole, and in which boot of this machine. Whoever approves certificates reads it."""
+    """`{"master-0.lab.falsework.test": {"time": 1700000000.0, "boot": "…", "config": "rendered-master-…"}}`: when each
+    machine last had its config whole, which one, and in which boot of this machine. Whoever approves certificates and
+    gives Nodes their roles reads it."""
 
     def __init__(self, folder: Path, boot: str) -> None:
         self._path, self._boot = folder / SERVED, boot
         self._known = _read(self._path)
 
-    def note(self, machine: str) -> None:
+    def note(self, machine: str, config: str) -> None:
         now = time.time()
         known = self._known.get(machine, {})
-        if known.get("boot") == self._boot and 0 <= now - float(str(known.get("time", 0))) < _AGAIN:
+        same = (known.get("boot"), known.get("config")) == (self._boot, config)
+        if same and 0 <= now - float(str(known.get("time", 0))) < _AGAIN:
             return
-        self._known[machine] = {"time": round(now, 3), "boot": self._boot}
+        self._known[machine] = {"time": round(now, 3), "boot": self._boot, "config": config}
         try:
             write_file(self._path, json.dumps(self._known, indent=1, sort_keys=True).encode() + b"\n")
         except OSError as error:
             del self._known[machine]
             complain(f"{self._path} cannot be written, {machine} will get no certificate: {error.strerror}")
+
+
+def configs_in(path: Path) -> dict[str, str]:
+    """Machine → the config it had last. A file that is missing or broken says nothing."""
+    return {machine: str(entry["config"]) for machine, entry in _read(path).items() if entry.get("config")}
 
 
 def boot_id(path: Path) -> str:
