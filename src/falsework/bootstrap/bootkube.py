@@ -45,6 +45,7 @@ class Bootkube:
         rendering.clean()
         self.render(rendering)
         self.render_cluster(rendering)
+        self.stages.run("cluster-secrets", rendering.cluster_secrets, "Rendering cluster secrets...")
         self._resolve()
         self.stages.run("wait-for-etcd", self._wait_for_etcd, "Waiting for etcd to be healthy...")
         self.stages.run("cb-bootstrap", lambda: self._cluster_bootstrap(rendering), "Starting cluster-bootstrap...")
