@@ -17,6 +17,7 @@ ENTRY_POINTS = {
 alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsework's image."""
 
 POD_ENTRY_POINTS = {
+    "cluster-machine-config-server": "falsework.operators.machine_config.config_server",
     "cluster-version-operator": "falsework.operators.cluster_version.main",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from falsework.bootstrap import mcs_records, places
+from falsework.bootstrap import places
 from falsework.bootstrap.node_roles import NodeRoles
 from falsework.bootstrap.records import Records
 from falsework.bootstrap.service import run_service, say
+from falsework.config_server.records import SERVED_PATH
 from falsework.csr import decisions
 from falsework.csr.approver import Approver
 from falsework.csr.knowledge import Fetched, machines_in
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client
 
-SERVED = Path(mcs_records.FOLDER) / mcs_records.SERVED
 UNIT = "approve-csr"
 
 
@@ -64,7 +64,7 @@ def _settings(words: Sequence[str]) -> Settings:
     )
     parser.add_argument("kubeconfig", type=Path, nargs="?", default=places.LOOPBACK_KUBECONFIG)
     parser.add_argument("--inventory", type=Path, default=places.INVENTORY, help="the machines of the site")
-    parser.add_argument("--served", type=Path, default=SERVED, help="who has fetched its config")
+    parser.add_argument("--served", type=Path, default=Path(SERVED_PATH), help="who has fetched its config")
     parser.add_argument(
         "--decisions", type=Path, default=Path(decisions.PATH), help="where to write what was decided and why"
     )

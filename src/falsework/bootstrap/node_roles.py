@@ -7,8 +7,8 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from falsework.bootstrap.mcs_records import configs_in
 from falsework.bootstrap.waiting import Say
+from falsework.config_server.records import configs_in
 from falsework.csr.work_queue import WorkQueue
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client, WatchEvent

@@ -13,7 +13,9 @@ from pathlib import Path
 from falsework.files import write_file
 
 FOLDER = "/var/lib/falsework/mcs"
-SERVED = "served.json"
+_SERVED = "served.json"
+SERVED_PATH = f"{FOLDER}/{_SERVED}"
+"""On the bootstrap machine."""
 LEDGER = "ledger.jsonl"
 OLDER_LEDGER = "ledger.jsonl.1"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -24,25 +26,30 @@ _AGAIN = 60.0
 
 
 class Ledger:
-    """A line of JSON for each answer: on stdout, for the pod's log, and in a file that outlives the pod. When that is
-    full it becomes the older one, and takes the place of the one before."""
+    """A line of JSON for each answer: on stdout, for the pod's log, and, given a folder, in a file that outlives the
+    pod. When that is full it becomes the older one, and takes the place of the one before."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path, self._older = folder / LEDGER, folder / OLDER_LEDGER
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
 
     def write(self, line: Mapping[str, object]) -> None:
         text = json.dumps(line) + "\n"
         sys.stdout.write(text)
         sys.stdout.flush()
+        if self._folder is not None:
+            self._append(self._folder / LEDGER, self._folder / OLDER_LEDGER, text)
+
+    @staticmethod
+    def _append(path: Path, older: Path, text: str) -> None:
         try:
-            with self._path.open("ab") as file:
+            with path.open("ab") as file:
                 os.fchmod(file.fileno(), 0o600)
                 file.write(text.encode())
                 size = file.tell()
             if size > _LEDGER_BYTES:
-                self._path.replace(self._older)
+                path.replace(older)
         except OSError as error:
-            complain(f"{self._path} cannot be written: {error.strerror}")
+            complain(f"{path} cannot be written: {error.strerror}")
 
 
 class Served:
@@ -51,7 +58,7 @@ class Served:
     gives Nodes their roles reads it."""
 
     def __init__(self, folder: Path, boot: str) -> None:
-        self._path, self._boot = folder / SERVED, boot
+        self._path, self._boot = folder / _SERVED, boot
         self._known = _read(self._path)
 
     def note(self, machine: str, config: str) -> None:
