@@ -36,7 +36,7 @@ from falsework.site.model import Distribution, Site
 ALL_RENDERED = {
     f"rendered/{role}{ending}"
     for role in ("master", "worker")
-    for ending in (".ign", "-machine-config.yaml", "-pool.yaml")
+    for ending in (".ign", "-machine-config.yaml", "-pool.yaml", "-sources.yaml")
 }
 ALL_COMPLETE = {f"complete/{name}.ign" for name in ("master-0", "master-1", "master-2", "worker-0", "worker-1")}
 ALL_MACHINES = {path.replace("complete", "machines") for path in ALL_COMPLETE}

@@ -1,4 +1,4 @@
-"""Which machine had which config, as the masters' servers note it in a ConfigMap: the approver and the operator read it."""
+"""Which machine had which config: masters' servers note it in a ConfigMap, the approver and the operator read it."""
 
 from __future__ import annotations
 
