@@ -22,8 +22,9 @@ from falsework.bootstrap.facts import load_facts
 from falsework.bootstrap.rendering import Rendering
 from falsework.bootstrap.service import run_service, say
 from falsework.bootstrap.stage_runner import StageRunner
-from falsework.bootstrap.static_pods import API_PORT, ETCD_PORT
+from falsework.bootstrap.static_pods import ETCD_PORT
 from falsework.bootstrap.waiting import Wait
+from falsework.control_plane.flags import API_PORT
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client, Unreachable
 from falsework.manifests.release import api_manifests, config_manifests

@@ -12,7 +12,7 @@ from falsework.assets.bootstrap_facts import BootstrapFacts
 from falsework.assets.kubeconfig import redirected
 from falsework.bootstrap import places
 from falsework.bootstrap.disk import Disk
-from falsework.bootstrap.static_pods import API_PORT
+from falsework.control_plane.flags import API_PORT
 from falsework.manifests.objects import Object, config_map, secret
 from falsework.manifests.release import Manifests
 
