@@ -13,8 +13,7 @@ from falsework.assets.kubeconfig import redirected
 from falsework.bootstrap import places
 from falsework.bootstrap.disk import Disk
 from falsework.control_plane.flags import API_PORT
-from falsework.manifests.objects import Object, config_map, secret
-from falsework.manifests.release import Manifests
+from falsework.manifests.objects import Manifests, Object, config_map, secret
 
 ETCD = "openshift-etcd"
 ETCD_OPERATOR = "openshift-etcd-operator"

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from falsework.bootstrap.waiting import Say
 from falsework.config_server.records import configs_in
-from falsework.csr.work_queue import WorkQueue
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client, WatchEvent
 from falsework.kube.informer import Informer
 from falsework.kube.resources import NODES
 from falsework.node_roles.assigner import assign, masters_schedulable, remembered
 from falsework.site.model import Role
+from falsework.work_queue import WorkQueue
 
-_LOOK = 0.2
+_LOOK = 60.0
 _AGAIN = 0.3
 _SCHEDULER_LATER = 1.0
 """Seconds until we ask again whether masters are for everybody, while the cluster does not say."""
@@ -33,7 +33,6 @@ class NodeRoles:
         self._say = say
         self._queue = WorkQueue()
         self._nodes = Informer(client, NODES, self._changed, keep=remembered)
-        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="node roles", daemon=True)
         self._said: dict[str, str] = {}
 
@@ -42,7 +41,7 @@ class NodeRoles:
         self._thread.start()
 
     def __exit__(self, *_: object) -> None:
-        self._stopping.set()
+        self._queue.close()
         self._nodes.stop()
         self._thread.join()
 
@@ -50,7 +49,7 @@ class NodeRoles:
         self._queue.add(str(change.object["metadata"]["name"]))
 
     def _work(self) -> None:
-        while not self._stopping.is_set():
+        while not self._queue.is_closed:
             name = self._queue.take(_LOOK)
             if name is not None:
                 self._attend_to(name)

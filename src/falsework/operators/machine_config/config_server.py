@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from falsework.assets.rendered_config import RENDERED
 from falsework.assets.served_config import served_config
 from falsework.config_server import rules
 from falsework.config_server.records import Ledger, complain
@@ -16,6 +17,7 @@ from falsework.errors import FalseworkError
 from falsework.kube.client import Client, Object
 from falsework.kube.informer import Informer, follow, version_of
 from falsework.kube.resources import CONFIG_MAPS, MACHINE_CONFIG_POOLS, MACHINE_CONFIGS
+from falsework.kube.trouble import Trouble
 from falsework.operators.machine_config import names
 from falsework.operators.machine_config.served import ServedInCluster
 from falsework.web.door import Certificate
@@ -25,7 +27,6 @@ POOLS = ("master", "worker")
 JOIN = "/etc/mcs/join"
 """Where the pod has the machines' kubeconfigs."""
 CERTIFICATES = "/etc/ssl/mcs"
-_RENDERED = "rendered-"
 
 
 def main(words: Sequence[str]) -> int:
@@ -37,7 +38,9 @@ def main(words: Sequence[str]) -> int:
         # The kubelet starts us again, and by then it may be there.
         complain(f"cannot start: {error}")
         return 1
-    site, source = FollowedSite(client), FollowedPools(client, options.join)
+    complain(f"starts, of release {options.release_version or 'unknown'}")
+    trouble = Trouble(complain)
+    site, source = FollowedSite(client, trouble), FollowedPools(client, options.join, trouble)
     # Whoever is sent here by a load balancer gets an answer, not a "not yet".
     site.wait_known()
     source.wait_known()
@@ -48,13 +51,13 @@ def main(words: Sequence[str]) -> int:
 class FollowedSite:
     """The machines and balancers of the site, as the cluster knows them now."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, trouble: Trouble) -> None:
         self._informer = follow(
             client,
             CONFIG_MAPS,
             namespace=names.INVENTORY_NAMESPACE,
             fields=f"metadata.name={names.INVENTORY}",
-            on_trouble=_tell,
+            on_trouble=trouble.tell,
         )
         self._seen = ""
         self._value = rules.NOBODY
@@ -85,10 +88,10 @@ def _site_in(body: Object | None) -> tuple[KnownSite, str]:
 class FollowedPools:
     """Pools and rendered configs out of the API; what machines join with out of the mounted Secret."""
 
-    def __init__(self, client: Client, join: Path) -> None:
+    def __init__(self, client: Client, join: Path, trouble: Trouble) -> None:
         self._join = join
-        self._pools = follow(client, MACHINE_CONFIG_POOLS, on_trouble=_tell)
-        self._configs = follow(client, MACHINE_CONFIGS, keep=_rendered_only, on_trouble=_tell)
+        self._pools = follow(client, MACHINE_CONFIG_POOLS, on_trouble=trouble.tell)
+        self._configs = follow(client, MACHINE_CONFIGS, keep=_rendered_only, on_trouble=trouble.tell)
         self._served: dict[str, PoolConfig] = {}
 
     def wait_known(self) -> None:
@@ -131,17 +134,14 @@ def config_to_serve(pool: Object) -> str | None:
 
 def _rendered_only(body: Object) -> Object:
     """Of all others only that they are there: their content is in these."""
-    is_rendered = str(body["metadata"]["name"]).startswith(_RENDERED)
+    is_rendered = str(body["metadata"]["name"]).startswith(RENDERED)
     return body if is_rendered else {"metadata": body["metadata"]}
-
-
-def _tell(error: FalseworkError) -> None:
-    complain(f"waits for the API: {error.what}" + (f" ({error.cause})" if error.cause else ""))
 
 
 def _options(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="machine-config-server", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, help="default: as the pod's service account")
+    parser.add_argument("--release-version", default="", help="for the log")
     parser.add_argument("--join", type=Path, default=Path(JOIN), help="a kubeconfig for each machine, by its full name")
     parser.add_argument("--certificates", type=Path, default=Path(CERTIFICATES), help="has tls.crt and tls.key")
     parser.add_argument("--address", default="0.0.0.0")
