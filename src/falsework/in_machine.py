@@ -17,13 +17,15 @@ ENTRY_POINTS = {
 alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsework's image."""
 
 POD_ENTRY_POINTS = {
+    "cluster-machine-config-server": "falsework.operators.machine_config.config_server",
+    "cluster-version-operator": "falsework.operators.cluster_version.main",
     "etcd-discovery": "falsework.operators.etcd.discovery",
     "etcd-operator": "falsework.operators.etcd.main",
-    "cluster-version-operator": "falsework.operators.cluster_version.main",
     "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
     "kube-controller-manager-operator": "falsework.operators.kube_controller_manager.main",
     "kube-scheduler-operator": "falsework.operators.kube_scheduler.main",
     "machine-config-daemon": "falsework.node.main",
+    "machine-config-operator": "falsework.operators.machine_config.operator",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
 

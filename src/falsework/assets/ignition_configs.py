@@ -30,6 +30,7 @@ from falsework.assets.node import NodeFacts
 from falsework.assets.objects import Object
 from falsework.assets.payload import Payload
 from falsework.assets.pointers import pointer
+from falsework.assets.rendered_config import render
 from falsework.assets.serialize import documents_in, to_json, to_yaml
 from falsework.assets.served_config import with_join_credential
 from falsework.machine_code import machine_code
@@ -102,13 +103,15 @@ def _rendered(role: Role, facts: NodeFacts, pull_secret: str | None) -> Asset:
     def make(given: Given) -> Files:
         registry_ca = certificate_in(given.files(_ROOT_CA))
         configs = machine_configs.built_in(role, facts, bundle(TO_KUBELET_CA_BUNDLE, given), registry_ca, pull_secret)
+        sources = to_yaml(*configs)
         for folder in FOLDERS:
             configs += machine_configs.of_role(role, given.folder(folder))
-        rendered = machine_configs.render(role, configs)
+        rendered = render(role, configs)
         return {
             f"rendered/{role}.ign": to_json(rendered.served),
             f"rendered/{role}-machine-config.yaml": to_yaml(rendered.machine_config),
             f"rendered/{role}-pool.yaml": to_yaml(rendered.pool),
+            f"rendered/{role}-sources.yaml": sources,
         }
 
     return Asset(
@@ -125,10 +128,9 @@ def _served_in(files: Files) -> Config:
     return config
 
 
-def _object_in(files: Files, ending: str) -> Object:
+def _objects_in(files: Files, ending: str) -> tuple[Object, ...]:
     path, content = next((path, content) for path, content in files.items() if path.endswith(ending))
-    (found,) = documents_in(path, content)
-    return found
+    return documents_in(path, content)
 
 
 # Bootstrap
@@ -165,7 +167,13 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
         internal = _kubeconfig(given, site.cluster_name, site.api_int_host, SERVER_CA_BUNDLE, "admin", _ADMIN)
         loopback = _kubeconfig(given, site.cluster_name, "localhost", LOCALHOST_CA_BUNDLE, "loopback", _ADMIN)
         rendered = {role: given.files(_rendered_asset(role)) for role in POOLS}
-        configs = [_object_in(files, "-machine-config.yaml") for files in rendered.values()]
+        # With the parts that are no manifests: in the cluster, all of a pool's parts are objects.
+        configs = [
+            found
+            for files in rendered.values()
+            for ending in ("-machine-config.yaml", "-sources.yaml")
+            for found in _objects_in(files, ending)
+        ]
         contents = Contents(
             facts=told,
             code=code,
@@ -174,7 +182,7 @@ def bootstrap_asset(site: Site, payload: Payload) -> Asset:
             auth={"kubeconfig": internal, "kubeconfig-loopback": loopback},
             loopback=loopback,
             machine_configs={str(entry["metadata"]["name"]): entry for entry in configs},
-            pools={str(role): _object_in(files, "-pool.yaml") for role, files in rendered.items()},
+            pools={str(role): _objects_in(files, "-pool.yaml")[0] for role, files in rendered.items()},
             inventory=inventory,
             balancers=facts["balancers"],
             join={site.fqdn(machine): _join_kubeconfig(given, site, machine) for machine in joining},

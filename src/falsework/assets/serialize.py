@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from falsework.assets.plain_json import to_json as to_json
 from falsework.errors import UsageError
 
 # The C versions are ten times faster; a PyYAML built without libyaml has only the others, with the same result.
@@ -42,10 +43,6 @@ def to_yaml(*documents: Any) -> bytes:
         explicit_start=len(documents) > 1,
     )
     return str(text).encode()
-
-
-def to_json(data: Any) -> bytes:
-    return json.dumps(data, separators=(",", ":"), sort_keys=True).encode()
 
 
 @lru_cache(maxsize=256)

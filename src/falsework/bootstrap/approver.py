@@ -1,6 +1,7 @@
-"""approve-csr.service: the certificate requests of this site's machines, while the bootstrap machine is at work.
+"""approve-csr.service: the certificate requests of this site's machines, and the roles of the Nodes they become, while
+the bootstrap machine is at work.
 
-The rules are in `falsework.csr`. Here is where this machine has what they need to know.
+The rules are in `falsework.csr` and `falsework.node_roles`. Here is where this machine has what they need to know.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from falsework.bootstrap import mcs_records, places
+from falsework.bootstrap import places
+from falsework.bootstrap.node_roles import NodeRoles
 from falsework.bootstrap.records import Records
 from falsework.bootstrap.service import run_service, say
+from falsework.config_server.records import SERVED_PATH
 from falsework.csr import decisions
 from falsework.csr.approver import Approver
 from falsework.csr.knowledge import Fetched, machines_in
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client
 
-SERVED = Path(mcs_records.FOLDER) / mcs_records.SERVED
 UNIT = "approve-csr"
 
 
@@ -48,9 +50,11 @@ def approve(settings: Settings, records: Records) -> None:
     with records.stage("approve-csr"):
         end = "for as long as this runs" if settings.forever else "until bootstrapping is complete"
         say(f"Approving the CSR requests of this site's {len(machines)} machines {end}...")
-        Approver(client, machines, fetched, settings.decisions, say).run(
-            lambda: not settings.forever and settings.done.exists()
-        )
+        roles = {name: machine.role for name, machine in machines.items()}
+        with NodeRoles(client, roles, settings.served, say):
+            Approver(client, machines, fetched, settings.decisions, say).run(
+                lambda: not settings.forever and settings.done.exists()
+            )
         say("Bootstrapping is complete: no more CSR requests are approved here.")
 
 
@@ -60,7 +64,7 @@ def _settings(words: Sequence[str]) -> Settings:
     )
     parser.add_argument("kubeconfig", type=Path, nargs="?", default=places.LOOPBACK_KUBECONFIG)
     parser.add_argument("--inventory", type=Path, default=places.INVENTORY, help="the machines of the site")
-    parser.add_argument("--served", type=Path, default=SERVED, help="who has fetched its config")
+    parser.add_argument("--served", type=Path, default=Path(SERVED_PATH), help="who has fetched its config")
     parser.add_argument(
         "--decisions", type=Path, default=Path(decisions.PATH), help="where to write what was decided and why"
     )

@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
-from falsework.bootstrap import mcs_records
+from falsework.config_server.records import SERVED_PATH
 from falsework.csr import decide, decisions
 from falsework.csr.decisions import Noted, noted, noted_as_decided
 from falsework.csr.knowledge import BOOT_ID, boots_in, machines_of, reason_against
@@ -77,7 +76,7 @@ class Requests:
 
     def _not_fetched(self, node: str) -> str | None:
         try:
-            served = self.read_file(str(Path(mcs_records.FOLDER) / mcs_records.SERVED))
+            served = self.read_file(SERVED_PATH)
         except FileNotFoundError:
             served = b""
         except FalseworkError as error:

@@ -54,6 +54,10 @@ class Workload:
     entry_point: str
     port: int
     """Of /healthz, on the node's loopback."""
+    scheme: str = "HTTP"
+    """The same."""
+    is_asked_when_ready: bool = False
+    """For what serves others: it is Ready when /healthz says so, not when it has been started."""
     version: str
     image: str
     images: Mapping[str, str] = field(default_factory=dict)
@@ -98,6 +102,8 @@ class Workload:
     def _container(self) -> Object:
         images = [f"--image={name}={reference}" for name, reference in sorted(self.images.items())]
         command = ["/usr/bin/python3", "-m", "falsework.in_machine", self.entry_point]
+        health = {"host": "127.0.0.1", "port": self.port, "path": "/healthz", "scheme": self.scheme}
+        readiness = {"httpGet": health, "periodSeconds": 2, "timeoutSeconds": 5}
         mount = {"name": "apiserver-url", "mountPath": API_SERVER_URL, "readOnly": True}
         result: Object = {
             "name": CONTAINER,
@@ -112,12 +118,13 @@ class Workload:
             },
             "resources": {"requests": {"cpu": self.cpu, "memory": self.memory}},
             "livenessProbe": {
-                "httpGet": {"host": "127.0.0.1", "port": self.port, "path": "/healthz"},
+                "httpGet": health,
                 "initialDelaySeconds": 30,
                 "periodSeconds": 30,
                 "timeoutSeconds": 10,
                 "failureThreshold": 3,
             },
+            **({"readinessProbe": readiness} if self.is_asked_when_ready else {}),
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [mount, *self.mounts],
         }
@@ -180,6 +187,12 @@ def daemon_set_manifests(workload: Workload, *, node_selector: Mapping[str, str]
         "template": pod,
     }
     return whole.manifests(named("apps/v1", "DaemonSet", whole.name, whole.namespace, spec=spec), "daemonset")
+
+
+def mounted_secret(name: str, path: str) -> tuple[Object, Object]:
+    """A Secret as files below a folder of the pod: the volume, and where it is."""
+    volume = {"name": name, "secret": {"secretName": name, "defaultMode": 0o444}}
+    return volume, {"name": name, "mountPath": path, "readOnly": True}
 
 
 def host_folder(name: str, path: str, kind: str = "Directory") -> Object:

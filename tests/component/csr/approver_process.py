@@ -98,7 +98,9 @@ class ApproverProcess:
     def set_served(self, *nodes: str, boot: str | None = None) -> None:
         boot = boot or BOOT_ID.read_text().strip()
         draft = self._served.with_suffix(".draft")
-        draft.write_text(json.dumps({node: {"time": time.time(), "boot": boot} for node in nodes}))
+        draft.write_text(
+            json.dumps({node: {"time": time.time(), "boot": boot, "config": "rendered"} for node in nodes})
+        )
         draft.replace(self._served)
 
     def decision(self, name: str) -> dict[str, Any] | None:

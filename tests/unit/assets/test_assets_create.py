@@ -33,11 +33,12 @@ from falsework.assets.pki import Validity
 from falsework.errors import UsageError
 from falsework.site.model import Distribution, Site
 
-ALL_RENDERED = {
+MERGED = {
     f"rendered/{role}{ending}"
     for role in ("master", "worker")
     for ending in (".ign", "-machine-config.yaml", "-pool.yaml")
 }
+ALL_RENDERED = MERGED | {f"rendered/{role}-sources.yaml" for role in ("master", "worker")}
 ALL_COMPLETE = {f"complete/{name}.ign" for name in ("master-0", "master-1", "master-2", "worker-0", "worker-1")}
 ALL_MACHINES = {path.replace("complete", "machines") for path in ALL_COMPLETE}
 SSH_MANIFESTS = {f"openshift/99_openshift-machineconfig_99-{role}-ssh.yaml" for role in ("master", "worker")}
@@ -138,7 +139,7 @@ def change(site: Site, field: str) -> Site:
 @pytest.mark.parametrize(
     ("field", "dependents"),
     [
-        ("ssh_keys", {"manifests/cluster-config.yaml", "bootstrap.ign"} | SSH_MANIFESTS | ALL_RENDERED | ALL_COMPLETE),
+        ("ssh_keys", {"manifests/cluster-config.yaml", "bootstrap.ign"} | SSH_MANIFESTS | MERGED | ALL_COMPLETE),
         (
             "pull_secret",
             {"manifests/openshift-config-secret-pull-secret.yaml", "bootstrap.ign"} | ALL_RENDERED | ALL_COMPLETE,

@@ -11,6 +11,7 @@ from falsework.assets import ignition, machine_configs, serialize
 from falsework.assets.ignition import File, Link, Unit, config, content_of, data_url, files_in, merge
 from falsework.assets.node import NodeFacts
 from falsework.assets.objects import machine_config
+from falsework.assets.rendered_config import Rendered, render
 from falsework.errors import UsageError
 from falsework.site.model import Role
 
@@ -58,11 +59,9 @@ def test_merging_is_by_path_and_name_and_the_child_wins() -> None:
     assert files_in(parent)["/b"] == b"1", "neither is changed"
 
 
-def rendered(*extra: dict[str, Any]) -> machine_configs.Rendered:
+def rendered(*extra: dict[str, Any]) -> Rendered:
     facts = NodeFacts.of(sample_site(), "sandbox")
-    return machine_configs.render(
-        Role.WORKER, [*extra, *machine_configs.built_in(Role.WORKER, facts, b"ca", b"ca", None)]
-    )
+    return render(Role.WORKER, [*extra, *machine_configs.built_in(Role.WORKER, facts, b"ca", b"ca", None)])
 
 
 def test_machine_configs_are_merged_in_the_order_of_their_names() -> None:
@@ -113,6 +112,6 @@ def test_lists_and_several_documents_are_taken_apart() -> None:
 def test_masters_are_tainted_and_workers_are_not() -> None:
     facts = NodeFacts.of(sample_site(), "sandbox")
     for role, tainted in ((Role.MASTER, True), (Role.WORKER, False)):
-        served = machine_configs.render(role, machine_configs.built_in(role, facts, b"ca", b"ca", None)).served
+        served = render(role, machine_configs.built_in(role, facts, b"ca", b"ca", None)).served
         assert (b"registerWithTaints" in files_in(served)["/etc/kubernetes/kubelet.conf"]) is tainted
     assert ignition.SPEC == "3.2.0"

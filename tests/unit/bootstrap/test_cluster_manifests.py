@@ -55,6 +55,7 @@ def test_the_machines_configs_become_objects(tmp_path: Path) -> None:
     Rendering(Disk(root), sample_facts()).machine_config_server()
     kinds = [name.split(".", 1)[1] for name in sorted(names(root)) if name.endswith(("config.yaml", "pool.yaml"))]
     assert kinds.count("machineconfigpool.yaml") == 2
-    assert kinds.count("machineconfig.yaml") == 2
+    # Of each pool what it serves, and the three parts of that which come with the release.
+    assert kinds.count("machineconfig.yaml") == 8
     (rendered, _) = sorted((root / "opt/openshift/manifests").glob("rendered-*"))
     assert rendered.stat().st_mode & 0o777 == 0o600

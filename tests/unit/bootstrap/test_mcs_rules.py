@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsework.assets.ignition import File, Link, Unit, config
-from falsework.bootstrap import mcs_rules
-from falsework.bootstrap.accept_header import Unserved, wanted_spec
-from falsework.bootstrap.mcs_rules import Allowed, Refused, decide, parse_site
-from falsework.bootstrap.older_specs import in_spec
+from falsework.config_server import rules
+from falsework.config_server.accept_header import Unserved, wanted_spec
+from falsework.config_server.older_specs import in_spec
+from falsework.config_server.rules import Allowed, Refused, decide, parse_site
 
 IGNITION = "application/vnd.coreos.ignition+json"
 MACHINES = [
@@ -111,7 +111,7 @@ def test_the_ledger_is_told_more() -> None:
 def test_a_site_that_is_none(content: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_site(content)
-    assert decide("/config/master", "10.0.0.2", mcs_rules.NOBODY, ("master",)) == Refused(
+    assert decide("/config/master", "10.0.0.2", rules.NOBODY, ("master",)) == Refused(
         HTTPStatus.FORBIDDEN,
         "Configs are for machines of this site: each gets that of its role.",
         "the address belongs to no machine of the site",

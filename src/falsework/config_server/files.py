@@ -1,35 +1,20 @@
-"""Where the Machine Config Server has its configs from. On the bootstrap machine that is files: there is no API yet."""
+"""Configs out of files: on the bootstrap machine there is no API yet."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import yaml
 
 from falsework.assets.ignition import Config
 from falsework.assets.served_config import served_config
+from falsework.config_server.source import BadConfigError, NoSuchConfigError, PoolConfig
 from falsework.web.watched import stamp
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
-
-
-class NoSuchConfigError(Exception):
-    """The pool, or its config, is not there."""
-
-
-class BadConfigError(Exception):
-    """It is there, and cannot be served."""
-
-
-class ConfigSource(Protocol):
-    def config(self, pool: str) -> tuple[object, Config]:
-        """What a pool's machines get, after something that is another one when the config is."""
-
-    def join_credential(self, node: str) -> tuple[object, bytes]:
-        """The kubeconfig a machine joins with, by its full name; likewise."""
 
 
 class Files:
@@ -38,16 +23,16 @@ class Files:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._served: dict[str, tuple[object, Config]] = {}
+        self._served: dict[str, PoolConfig] = {}
 
-    def config(self, pool: str) -> tuple[object, Config]:
+    def config(self, pool: str) -> PoolConfig:
         pool_file = self._file("machine-pools", pool)
         rendered = _rendered_name(pool_file, _document(pool_file))
         file = self._file("machine-configs", rendered)
         version = (rendered, _stamp(file))
         known = self._served.get(pool)
-        if known is None or known[0] != version:
-            known = self._served[pool] = (version, _config(file, _document(file)))
+        if known is None or known.version != version:
+            known = self._served[pool] = PoolConfig(rendered, version, _config(file, _document(file)))
         return known
 
     def join_credential(self, node: str) -> tuple[object, bytes]:

@@ -1,0 +1,149 @@
+"""machine-config-server on the masters: the same server as on the bootstrap machine, for all pools, out of the API."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from falsework.assets.rendered_config import RENDERED
+from falsework.assets.served_config import served_config
+from falsework.config_server import rules
+from falsework.config_server.records import Ledger, complain
+from falsework.config_server.rules import KnownSite
+from falsework.config_server.server import PORT, MachineConfigServer, serve
+from falsework.config_server.source import BadConfigError, NoSuchConfigError, PoolConfig
+from falsework.errors import FalseworkError
+from falsework.kube.client import Client, Object
+from falsework.kube.informer import Informer, follow, version_of
+from falsework.kube.resources import CONFIG_MAPS, MACHINE_CONFIG_POOLS, MACHINE_CONFIGS
+from falsework.kube.trouble import Trouble
+from falsework.operators.machine_config import names
+from falsework.operators.machine_config.served import ServedInCluster
+from falsework.web.door import Certificate
+from falsework.web.watched import stamp
+
+POOLS = ("master", "worker")
+JOIN = "/etc/mcs/join"
+"""Where the pod has the machines' kubeconfigs."""
+CERTIFICATES = "/etc/ssl/mcs"
+
+
+def main(words: Sequence[str]) -> int:
+    options = _options(words)
+    try:
+        certificate = Certificate(options.certificates / "tls.crt", options.certificates / "tls.key")
+        client = Client.from_kubeconfig(options.kubeconfig) if options.kubeconfig else Client.from_pod()
+    except (OSError, ValueError, FalseworkError) as error:
+        # The kubelet starts us again, and by then it may be there.
+        complain(f"cannot start: {error}")
+        return 1
+    complain(f"starts, of release {options.release_version or 'unknown'}")
+    trouble = Trouble(complain)
+    site, source = FollowedSite(client, trouble), FollowedPools(client, options.join, trouble)
+    # Whoever is sent here by a load balancer gets an answer, not a "not yet".
+    site.wait_known()
+    source.wait_known()
+    server = MachineConfigServer(source, site, POOLS, Ledger(None), ServedInCluster(client))
+    return serve(server, site, certificate, options.address, options.port)
+
+
+class FollowedSite:
+    """The machines and balancers of the site, as the cluster knows them now."""
+
+    def __init__(self, client: Client, trouble: Trouble) -> None:
+        self._informer = follow(
+            client,
+            CONFIG_MAPS,
+            namespace=names.INVENTORY_NAMESPACE,
+            fields=f"metadata.name={names.INVENTORY}",
+            on_trouble=trouble.tell,
+        )
+        self._seen = ""
+        self._value = rules.NOBODY
+        self.problem = ""
+
+    def wait_known(self) -> None:
+        self._informer.wait_synced()
+
+    def value(self) -> KnownSite:
+        body = self._informer.get(names.INVENTORY, names.INVENTORY_NAMESPACE)
+        version = version_of(body) if body else "none"
+        if version != self._seen:
+            self._seen = version
+            self._value, self.problem = _site_in(body)
+        return self._value
+
+
+def _site_in(body: Object | None) -> tuple[KnownSite, str]:
+    where = f"ConfigMap {names.INVENTORY_NAMESPACE}/{names.INVENTORY}"
+    if body is None:
+        return rules.NOBODY, f"there is no {where}"
+    try:
+        return rules.parse_site(str((body.get("data") or {})[names.SITE_KEY]).encode()), ""
+    except (KeyError, ValueError) as error:
+        return rules.NOBODY, f"{where} cannot be used: {error}"
+
+
+class FollowedPools:
+    """Pools and rendered configs out of the API; what machines join with out of the mounted Secret."""
+
+    def __init__(self, client: Client, join: Path, trouble: Trouble) -> None:
+        self._join = join
+        self._pools = follow(client, MACHINE_CONFIG_POOLS, on_trouble=trouble.tell)
+        self._configs = follow(client, MACHINE_CONFIGS, keep=_rendered_only, on_trouble=trouble.tell)
+        self._served: dict[str, PoolConfig] = {}
+
+    def wait_known(self) -> None:
+        informers: tuple[Informer, ...] = (self._pools, self._configs)
+        for informer in informers:
+            informer.wait_synced()
+
+    def config(self, pool: str) -> PoolConfig:
+        body = self._pools.get(pool)
+        if body is None:
+            raise NoSuchConfigError(f"the cluster has no MachineConfigPool {pool}")
+        name = config_to_serve(body)
+        found = self._configs.get(name) if name else None
+        if name is None or found is None:
+            raise BadConfigError(f"MachineConfigPool {pool} has no rendered config yet: {name or 'none is named'}")
+        version = (name, version_of(found))
+        known = self._served.get(pool)
+        if known is None or known.version != version:
+            known = self._served[pool] = PoolConfig(name, version, served_config(found))
+        return known
+
+    def join_credential(self, node: str) -> tuple[object, bytes]:
+        file = self._join / node
+        try:
+            return stamp(file), file.read_bytes()
+        except OSError as error:
+            raise BadConfigError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def config_to_serve(pool: Object) -> str | None:
+    """What new machines get: the next config once a machine of the pool runs with it, until then the last that all
+    have. A config that no machine has survived is not for new ones."""
+    spec, status = (pool.get(part) or {} for part in ("spec", "status"))
+    tried = int(status.get("updatedMachineCount") or 0) > 0
+    last = (status.get("configuration") or {}).get("name")
+    following = (spec.get("configuration") or {}).get("name")
+    name = (following if tried else last) or following or last
+    return str(name) if name else None
+
+
+def _rendered_only(body: Object) -> Object:
+    """Of all others only that they are there: their content is in these."""
+    is_rendered = str(body["metadata"]["name"]).startswith(RENDERED)
+    return body if is_rendered else {"metadata": body["metadata"]}
+
+
+def _options(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="cluster-machine-config-server", description=__doc__)
+    parser.add_argument("--kubeconfig", type=Path, help="default: as the pod's service account")
+    parser.add_argument("--release-version", default="", help="for the log")
+    parser.add_argument("--join", type=Path, default=Path(JOIN), help="a kubeconfig for each machine, by its full name")
+    parser.add_argument("--certificates", type=Path, default=Path(CERTIFICATES), help="has tls.crt and tls.key")
+    parser.add_argument("--address", default="0.0.0.0")
+    parser.add_argument("--port", type=int, default=PORT)
+    return parser.parse_args(words)
