@@ -14,7 +14,7 @@ from falsework.assets.serialize import to_yaml
 from falsework.bootstrap import places, static_pods
 from falsework.bootstrap.disk import Disk
 from falsework.errors import FalseworkError
-from falsework.manifests.release import Manifests
+from falsework.manifests.objects import Manifests
 
 API_POD = "kube-apiserver-pod.yaml"
 TEMPORARY: dict[str, Callable[[BootstrapFacts], static_pods.Pod]] = {

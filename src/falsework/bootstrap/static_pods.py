@@ -237,6 +237,7 @@ def cluster_version_operator(facts: BootstrapFacts) -> Pod:
             f"--kubeconfig={_KUBECONFIGS}/kubeconfig",
             f"--release-image={facts.release_image}",
             f"--release-version={facts.release_version}",
+            *(f"--image={name}={reference}" for name, reference in sorted(facts.images.items())),
             "--leader-elect",
         ],
         (_KUBECONFIG_FILES,),

@@ -23,15 +23,17 @@ from pathlib import Path
 
 from falsework.csr import decide
 from falsework.csr.decisions import Decisions, noted, noted_as_decided
-from falsework.csr.events import NAMESPACE, Budget, event
+from falsework.csr.events import NAMESPACE, event
 from falsework.csr.knowledge import Fetched
 from falsework.csr.request import Request
 from falsework.csr.rules import Decision, Kind, Knowledge, KnownMachine, Verdict, Why, judge
-from falsework.csr.work_queue import WorkQueue
 from falsework.errors import FalseworkError
 from falsework.kube.client import ApiError, Client, Object, WatchEvent
+from falsework.kube.event_budget import Budget
 from falsework.kube.informer import Informer
 from falsework.kube.resources import CSRS, EVENTS, NODES
+from falsework.kube.trouble import Trouble
+from falsework.work_queue import WorkQueue
 
 Say = Callable[[str], None]
 
@@ -41,7 +43,6 @@ _WRITE = 0.5
 """The same, between two writings of the decisions."""
 _AGAIN = 0.3
 _MUCH_LATER = 5.0
-_REMIND = 60.0
 _MOST_ERRANDS = 2000
 _MAY_PASS = (Why.HAS_NODE, Why.NO_NODE, Why.NOT_FETCHED)
 """Reasons that end by themselves, or by what others do."""
@@ -62,7 +63,7 @@ class Approver:
         self._queue = WorkQueue()
         self._waiting: dict[str, set[str]] = defaultdict(set)
         """Machine → requests whose reason may pass."""
-        self._trouble = _Trouble(say)
+        self._trouble = Trouble(say)
         self._nodes = Informer(client, NODES, self._node_changed, keep=_metadata, on_trouble=self._trouble.tell)
         self._requests = Informer(client, CSRS, self._request_changed, on_trouble=self._trouble.tell)
         self._knowledge = Knowledge(machines, lambda name: self._nodes.get(name) is not None, fetched.reason_against)
@@ -253,25 +254,6 @@ class _Clerk:
             if str(error) != self._complaint:
                 self._say(f"The decisions could not be written down: {error}")
             self._complaint = str(error)
-
-
-class _Trouble:
-    """Says why the API cannot be followed: when the reason changes, and now and then."""
-
-    def __init__(self, say: Say) -> None:
-        self._say = say
-        self._said: dict[str, float] = {}
-        self._lock = threading.Lock()
-
-    def tell(self, error: FalseworkError) -> None:
-        if isinstance(error, ApiError) and error.is_gone:
-            return
-        text = f"Waiting for the API: {error.what}" + (f" ({error.cause})" if error.cause else "")
-        with self._lock:
-            now = time.monotonic()
-            if now - self._said.get(text, now - _REMIND) >= _REMIND:
-                self._said = {known: at for known, at in self._said.items() if now - at < _REMIND} | {text: now}
-                self._say(text)
 
 
 def _metadata(body: Object) -> Object:

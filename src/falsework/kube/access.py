@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 from falsework.errors import FalseworkError
 
 POD_SECRETS = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+API_SERVER_URL = Path("/etc/kubernetes/apiserver-url.env")
+"""Where a node has the address of the load balancer: the Service's works only once the network does."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +62,33 @@ def from_kubeconfig(path: Path) -> Access:
 
 
 def from_pod() -> Access:
-    """The service account of the pod this runs in."""
-    host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    """The service account of the pod this runs in; by the load balancer, if the pod is given the node's file."""
+    settings = _settings_in(API_SERVER_URL) or os.environ
+    host, port = settings.get("KUBERNETES_SERVICE_HOST", ""), settings.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
         raise FalseworkError(
             "this is no pod with a service account",
             cause="KUBERNETES_SERVICE_HOST is not set",
             fix="name a kubeconfig",
         )
-    context = _context((POD_SECRETS / "ca.crt").read_bytes())
+    authority = POD_SECRETS / "ca.crt"
+    try:
+        context = _context(authority.read_bytes())
+    except OSError as error:
+        raise FalseworkError(f"{authority} cannot be used", cause=str(error.strerror or type(error).__name__)) from None
     return Access(host, int(port), context, host, token_file=POD_SECRETS / "token")
+
+
+def _settings_in(path: Path) -> dict[str, str]:
+    """Lines of NAME='value', as systemd and shells read them; empty without the file."""
+    try:
+        lines = path.read_text().splitlines()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise FalseworkError(f"{path} cannot be read", cause=str(error.strerror)) from None
+    pairs = (line.strip().partition("=") for line in lines)
+    return {name: value.strip("'\"") for name, sign, value in pairs if sign and not name.startswith("#")}
 
 
 class _BadConfigError(ValueError):

@@ -6,6 +6,9 @@ from typing import Any
 
 Object = dict[str, Any]
 
+Manifests = dict[str, list[Object]]
+"""File name → its objects."""
+
 RBAC = "rbac.authorization.k8s.io"
 
 

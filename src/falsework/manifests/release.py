@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from falsework.manifests import config_api, machine_config_api, operator_api
 from falsework.manifests.cluster_objects import cluster_objects
 from falsework.manifests.cluster_operators import cluster_operators
-from falsework.manifests.objects import Object
+from falsework.manifests.objects import Manifests
+from falsework.manifests.operators import operators
 from falsework.manifests.schema import Definition
-
-Manifests = dict[str, list[Object]]
-"""File name → its objects."""
 
 
 def definitions() -> list[Definition]:
@@ -26,9 +26,11 @@ def config_manifests() -> Manifests:
     return _sorted(cluster_objects())
 
 
-def release_manifests(version: str) -> Manifests:
-    """All of them: what the Cluster Version Operator keeps."""
-    return _sorted({**api_manifests(), **config_manifests(), **cluster_operators(version)})
+def release_manifests(version: str, images: Mapping[str, str]) -> Manifests:
+    """All of them: what the Cluster Version Operator keeps. `images` are the release's, by name."""
+    return _sorted(
+        {**api_manifests(), **config_manifests(), **cluster_operators(version), **operators(version, images)}
+    )
 
 
 def _sorted(manifests: Manifests) -> Manifests:

@@ -10,6 +10,7 @@ import pytest
 from real_api import RealApi
 from version_operator import IMAGE, VERSION, version_operator
 
+from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.assets.serialize import to_yaml
 from falsework.kube.client import ApiError, Client, Object, Unreachable
 from falsework.kube.resources import (
@@ -30,11 +31,11 @@ from falsework.release.inventory import Release
 CLUSTER_ID = "01234567-89ab-cdef-0123-456789abcdef"
 OPERATORS = {
     body["metadata"]["name"]
-    for bodies in release_manifests(VERSION).values()
+    for bodies in release_manifests(VERSION, DEFAULT_PAYLOAD.images).values()
     for body in bodies
     if body["kind"] == "ClusterOperator"
 }
-TOTAL = sum(map(len, release_manifests(VERSION).values()))
+TOTAL = sum(map(len, release_manifests(VERSION, DEFAULT_PAYLOAD.images).values()))
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def _drift_is_put_back(client: Client, log: Path) -> None:
 def test_what_is_overridden_is_left_alone(api: RealApi, tmp_path: Path) -> None:
     folder = tmp_path / "release-manifests"
     folder.mkdir()
-    for file, bodies in release_manifests(VERSION).items():
+    for file, bodies in release_manifests(VERSION, DEFAULT_PAYLOAD.images).items():
         if file.startswith("0000_00_"):
             (folder / file).write_bytes(to_yaml(*bodies))
     settings = [named("v1", "ConfigMap", name, "default", data={"by": "release"}) for name in ("theirs", "mine")]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from real_api import RealApi
 
+from falsework.assets.payload import DEFAULT_PAYLOAD
+
 VERSION = "1.2.3"
 IMAGE = "registry.example/release:1.2.3"
 
@@ -24,6 +26,7 @@ def version_operator(api: RealApi, log: Path, *words: str) -> Iterator[subproces
         f"--kubeconfig={api.kubeconfig}",
         f"--release-version={VERSION}",
         f"--release-image={IMAGE}",
+        *(f"--image={name}={reference}" for name, reference in DEFAULT_PAYLOAD.images.items()),
         *words,
     ]
     with log.open("ab") as output:

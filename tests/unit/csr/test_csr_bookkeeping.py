@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from falsework.csr import decisions
-from falsework.csr.events import Budget, event
+from falsework.csr.events import event
 from falsework.csr.knowledge import Fetched, boots_in, machines_in, machines_of, reason_against
 from falsework.csr.request import Request
-from falsework.csr.work_queue import WorkQueue
 from falsework.errors import FalseworkError
+from falsework.kube.event_budget import Budget
 from falsework.site.load import default_site
+from falsework.work_queue import WorkQueue
 
 
 def test_a_name_is_in_the_queue_once() -> None:
@@ -40,7 +41,7 @@ def test_nobody_takes_all_of_the_budget() -> None:
     now[0] += 10
     assert [budget.take("loud"), budget.take("loud")] == [True, False]
     assert sum(budget.take(f"one of {number}") for number in range(5000)) <= 120
-    assert len(budget._own) <= Budget.MOST_REQUESTERS
+    assert len(budget._own) <= Budget.MOST_NAMES
 
 
 def test_an_event_that_says_the_same_is_the_same() -> None:

@@ -9,6 +9,7 @@ import pytest
 from structural import faults, problems
 
 from falsework.assets.catalogue import Step, create
+from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.assets.serialize import documents_in, to_yaml
 from falsework.manifests.objects import Object
 from falsework.manifests.release import api_manifests, config_manifests, definitions, release_manifests
@@ -94,7 +95,7 @@ def test_every_manifest_of_a_site_fits(site: Site, tmp_path: Path) -> None:
 
 def test_the_releases_own_objects_fit() -> None:
     known = schemas()
-    for body in all_objects(release_manifests("1.2.3")):
+    for body in all_objects(release_manifests("1.2.3", DEFAULT_PAYLOAD.images)):
         key = (body["apiVersion"], body["kind"])
         if key in known:
             assert list(problems(body, known[key])) == []
@@ -114,7 +115,7 @@ def test_every_namespace_that_is_used_is_made(tmp_path: Path) -> None:
 
 
 def test_files_are_named_by_run_level_and_component() -> None:
-    files = release_manifests("1.2.3")
+    files = release_manifests("1.2.3", DEFAULT_PAYLOAD.images)
     assert list(files) == sorted(files)
     assert set(files) == set(api_manifests()) | set(config_manifests()) | {
         file for file in files if file.endswith("_07_clusteroperator.yaml")

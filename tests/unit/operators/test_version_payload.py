@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.errors import FalseworkError
 from falsework.operators.cluster_version.payload import Manifest, Mode, own_payload, payload_in, plan
 
@@ -53,8 +54,10 @@ def test_looking_for_drift_has_no_order() -> None:
 
 
 def test_our_own_release_is_sound() -> None:
-    payload = own_payload("1.2.3", "image")
-    assert payload.digest == own_payload("1.2.3", "image").digest != own_payload("1.2.4", "image").digest
+    images = DEFAULT_PAYLOAD.images
+    payload = own_payload("1.2.3", "image", images)
+    other = own_payload("1.2.4", "image", images)
+    assert payload.digest == own_payload("1.2.3", "image", images).digest != other.digest
     for (chain,) in [[chain] for chain in plan(payload.manifests, Mode.INSTALL)[0]]:
         kinds = [one.kind for one in chain]
         # A definition before its objects, the operator's word last.

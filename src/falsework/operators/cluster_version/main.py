@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import socket
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,13 +15,16 @@ from falsework.kube.resources import CLUSTER_OPERATORS, CLUSTER_VERSIONS
 from falsework.operators.cluster_version.operator import Operator
 from falsework.operators.cluster_version.payload import Payload, own_payload, payload_in
 from falsework.operators.runtime.leader import Leader
-from falsework.operators.runtime.log import say
+from falsework.operators.runtime.log import Log
+from falsework.operators.runtime.options import named_image
 from falsework.operators.runtime.waiting import Bell
 
 NAMESPACE = "openshift-cluster-version"
 LEASE = "version"
 
 _WORKERS = 4
+
+_LOG = Log("cluster-version-operator")
 
 
 def main(words: list[str]) -> int:
@@ -32,20 +34,20 @@ def main(words: list[str]) -> int:
     try:
         client = Client.from_kubeconfig(options.kubeconfig) if options.kubeconfig else Client.from_pod()
         payload = _payload(options)
-        say(f"Cluster Version Operator, release {payload.version}, {len(payload.manifests)} manifests")
+        _LOG.info(f"Cluster Version Operator, release {payload.version}, {len(payload.manifests)} manifests")
         return _work(client, payload, bell, options)
     except FalseworkError as error:
-        print(f"cluster-version-operator: {error}", file=sys.stderr)
+        _LOG.error(error.what, cause=error.cause, fix=error.fix)
         return error.exit_code
 
 
 def _work(client: Client, payload: Payload, bell: Bell, options: argparse.Namespace) -> int:
-    leader = Leader(client, NAMESPACE, LEASE, _identity(), say, lost=bell.end) if options.leader_elect else None
+    leader = Leader(client, NAMESPACE, LEASE, _identity(), _LOG.info, lost=bell.end) if options.leader_elect else None
     if leader is not None and not leader.acquire(bell.ended):
         return 0
     followed: list[Informer] = []
     with ThreadPoolExecutor(_WORKERS, "apply") as pool:
-        operator = Operator(client, payload, pool, bell, say, options.resync)
+        operator = Operator(client, payload, pool, bell, _LOG.info, options.resync)
         try:
             followed += [
                 follow(client, resource, operator.noticed) for resource in (CLUSTER_VERSIONS, CLUSTER_OPERATORS)
@@ -63,7 +65,7 @@ def _payload(options: argparse.Namespace) -> Payload:
     version = options.release_version or _pinned_version()
     if options.release_manifests:
         return payload_in(options.release_manifests, version, options.release_image)
-    return own_payload(version, options.release_image)
+    return own_payload(version, options.release_image, dict(options.image))
 
 
 def _pinned_version() -> str:
@@ -84,6 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--release-image", default="", help="the release's image, for the ClusterVersion's history")
     parser.add_argument("--release-version", default="", help="default: the version of this Falsework's release")
     parser.add_argument("--release-manifests", type=Path, help="a folder of manifests (default: this Falsework's)")
+    parser.add_argument(
+        "--image", type=named_image, action="append", default=[], metavar="NAME=REF", help="an image of the release"
+    )
     parser.add_argument("--leader-elect", action="store_true", help="work only while holding the lease")
     parser.add_argument(
         "--resync", type=float, default=120.0, help="seconds between two looks for drift (default: 120)"

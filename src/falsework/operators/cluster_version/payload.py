@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from falsework.errors import FalseworkError
 from falsework.manifests.cluster_objects import CREATE_ONLY
-from falsework.manifests.objects import Object
-from falsework.manifests.release import Manifests, release_manifests
+from falsework.manifests.objects import Manifests, Object
+from falsework.manifests.release import release_manifests
 
 _FILE = re.compile(r"^0000_(?P<level>[0-9]{2})_(?P<component>[^_]+)_")
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -89,9 +89,9 @@ class Payload:
         return hashlib.sha256(content.encode()).hexdigest()[:22]
 
 
-def own_payload(version: str, image: str) -> Payload:
-    """What this Falsework brings."""
-    return _payload(version, image, release_manifests(version))
+def own_payload(version: str, image: str, images: Mapping[str, str]) -> Payload:
+    """What this Falsework brings. `images` are the release's, by name."""
+    return _payload(version, image, release_manifests(version, images))
 
 
 def payload_in(folder: Path, version: str, image: str) -> Payload:

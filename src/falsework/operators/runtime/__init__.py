@@ -1,1 +1,1 @@
-"""What all operators need: conditions, one leader at a time, waiting for work, a log."""
+"""What all operators are made of: a program, its controllers, conditions, one leader at a time, a log, events."""

@@ -1,17 +1,44 @@
-"""One line for one thing that happened."""
+"""One line for one thing that happened: a JSON object, so that programs can read it too, and grep finds the words."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 Say = Callable[[str], None]
 
 
-def say(text: str) -> None:
-    moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
-    print(f"{moment}Z {text}", file=sys.stderr, flush=True)
+class Log:
+    """Keys: time, level, operator, perhaps controller, msg, and whatever the caller adds. Never a secret."""
+
+    def __init__(self, operator: str, controller: str = "", write: Callable[[str], object] | None = None) -> None:
+        self._operator = operator
+        self._controller = controller
+        self._write = write or sys.stderr.write
+
+    def of(self, controller: str) -> Log:
+        """The same log, for one controller."""
+        return Log(self._operator, controller, self._write)
+
+    def info(self, msg: str, **more: Any) -> None:
+        self._line("info", msg, more)
+
+    def warning(self, msg: str, **more: Any) -> None:
+        self._line("warning", msg, more)
+
+    def error(self, msg: str, **more: Any) -> None:
+        self._line("error", msg, more)
+
+    def _line(self, level: str, msg: str, more: dict[str, Any]) -> None:
+        moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+        line = {"time": f"{moment}Z", "level": level, "operator": self._operator}
+        if self._controller:
+            line["controller"] = self._controller
+        # One write for one line: those of two threads are not mixed.
+        self._write(json.dumps({**line, "msg": msg, **more}, default=str, ensure_ascii=False) + "\n")
 
 
 class Changes:

@@ -13,6 +13,7 @@ class WorkQueue:
         self._heap: list[tuple[float, int, str]] = []
         self._number = 0
         self._changed = threading.Condition()
+        self._closed = False
 
     def add(self, name: str, after: float = 0.0) -> None:
         """To be looked at in so many seconds. One that is due earlier anyway stays where it is."""
@@ -26,10 +27,10 @@ class WorkQueue:
             self._changed.notify()
 
     def take(self, patience: float) -> str | None:
-        """The next that is due, or None if there is none for so many seconds."""
+        """The next that is due, or None if there is none for so many seconds, or no more work is wanted."""
         deadline = time.monotonic() + patience
         with self._changed:
-            while True:
+            while not self._closed:
                 now = time.monotonic()
                 while self._heap and self._heap[0][0] <= now:
                     due, _, name = heapq.heappop(self._heap)
@@ -40,6 +41,17 @@ class WorkQueue:
                 if now >= deadline:
                     return None
                 self._changed.wait(min([deadline, *(entry[0] for entry in self._heap[:1])]) - now)
+        return None
+
+    def close(self) -> None:
+        """No more work: whoever waits for some is told at once."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
 
     def __len__(self) -> int:
         with self._changed:

@@ -1,0 +1,112 @@
+"""An operator as a program: what it is told, one leader at a time, and a clean end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Sequence
+
+from falsework.errors import FalseworkError
+from falsework.kube.client import Client
+from falsework.kube.resources import Resource
+from falsework.operators.runtime.cluster_operator import add_cluster_operator
+from falsework.operators.runtime.events import Events
+from falsework.operators.runtime.health import Health
+from falsework.operators.runtime.leader import Leader
+from falsework.operators.runtime.log import Log
+from falsework.operators.runtime.operator_status import OperatorStatus
+from falsework.operators.runtime.options import parsed_options
+from falsework.operators.runtime.program import Program
+
+LEASE_LASTS, LEASE_RENEW, LEASE_RETRY = 15.0, 5.0, 1.0
+
+
+def operator_main(
+    name: str,
+    namespace: str,
+    words: Sequence[str],
+    build: Callable[[Program], None],
+    *,
+    port: int,
+    resource: Resource | None,
+    cluster_operator: str = "",
+    kind: str = "Deployment",
+    leads: bool = True,
+    arguments: Callable[[argparse.ArgumentParser], None] = lambda _: None,
+) -> int:
+    """`build` adds the controllers. `resource` is the operator's own object in operator.openshift.io, which the
+    ClusterOperator (by default: the name without `-operator`) is made of; None if it has neither. A program with
+    `leads` False works in several places at once. `arguments` adds flags of its own, found in `Program.options`."""
+    options = parsed_options(name, words, port, leads, arguments)
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    log = Log(name)
+    try:
+        client = Client.from_kubeconfig(options.kubeconfig) if options.kubeconfig else Client.from_pod()
+        program = Program(
+            name,
+            namespace,
+            client,
+            log,
+            Events(client, name, namespace, log, kind),
+            options.release_version,
+            dict(options.image),
+            OperatorStatus(client, resource) if resource is not None else None,
+            options,
+        )
+        if resource is not None and program.status is not None:
+            program.listen(program.follow(resource), program.status.noticed)
+            add_cluster_operator(program, resource, cluster_operator or name.removesuffix("-operator"))
+        build(program)
+        return _work(program, ended, options)
+    except FalseworkError as error:
+        log.error(error.what, cause=error.cause, fix=error.fix)
+        return error.exit_code
+
+
+def _work(program: Program, ended: threading.Event, options: argparse.Namespace) -> int:
+    log = program.log
+    leader = _leader(program, ended) if options.leader_elect else None
+    leading = threading.Event()
+    health = Health(program, leading.is_set, *options.listen)
+    health.start()
+    log.info(f"{program.name} of release {program.version or 'unknown'} starts")
+    # While it waits to lead, too: whoever takes over knows the world already.
+    program.start_following()
+    try:
+        if leader is None or leader.acquire(ended):
+            leading.set()
+            program.events.start()
+            program.run(ended)
+    finally:
+        program.stop_following()
+        program.events.stop()
+        if leader is not None:
+            leader.release()
+        health.stop()
+    log.info(f"{program.name} ends")
+    return 0
+
+
+def _leader(program: Program, ended: threading.Event) -> Leader:
+    def lost() -> None:
+        if not ended.is_set():
+            # Another one may be at work by now: no sync in hand is worth two at a time.
+            os._exit(1)
+
+    identity = f"{socket.gethostname()}_{os.getpid()}"
+    return Leader(
+        program.client,
+        program.namespace,
+        f"{program.name}-lock",
+        identity,
+        program.log.info,
+        lost=lost,
+        lasts=LEASE_LASTS,
+        renew=LEASE_RENEW,
+        retry=LEASE_RETRY,
+    )
