@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 from falsework.kube.client import Object
 from falsework.manifests.objects import named
+from falsework.manifests.operators.network import FLANNEL, FLANNEL_NAMESPACE
 from falsework.operators.network.settings import VXLAN, Settings
 
-NAMESPACE = "kube-flannel"
+NAMESPACE = FLANNEL_NAMESPACE
 CONFIG = "kube-flannel-cfg"
 DAEMON_SET = "kube-flannel-ds"
-SERVICE_ACCOUNT = "flannel"
 
 _LABELS = {"app": "flannel", "k8s-app": "flannel", "tier": "node"}
 _HASH = "falsework.io/config-hash"
@@ -73,7 +73,7 @@ def daemon_set(settings: Settings, api_url: str, images: Images) -> Object:
     spec = {
         "hostNetwork": True,
         "dnsPolicy": "Default",
-        "serviceAccountName": SERVICE_ACCOUNT,
+        "serviceAccountName": FLANNEL,
         "priorityClassName": "system-node-critical",
         "nodeSelector": {"kubernetes.io/os": "linux"},
         "tolerations": [{"operator": "Exists"}],
