@@ -47,11 +47,14 @@ _NAMESPACES: dict[str, tuple[str, bool]] = {
 }
 
 # Kind → file of its one object `cluster`. Their operators act on them, and bootkube watches etcd's.
-_STATIC_POD_OPERATORS = {
+_OPERATOR_OBJECTS = {
     "Etcd": "0000_12_etcd_02_operator.cr.yaml",
     "KubeAPIServer": "0000_20_kube-apiserver_02_operator.cr.yaml",
     "KubeControllerManager": "0000_25_kube-controller-manager_02_operator.cr.yaml",
     "KubeScheduler": "0000_25_kube-scheduler_02_operator.cr.yaml",
+    "MachineApprover": "0000_50_machine-approver_02_operator.cr.yaml",
+    "Network": "0000_70_network_02_operator.cr.yaml",
+    "MachineConfiguration": "0000_80_machine-config_02_operator.cr.yaml",
 }
 
 
@@ -60,7 +63,7 @@ def cluster_objects() -> dict[str, list[Object]]:
     return {
         **{file: [_namespace(name, shares_host)] for name, (file, shares_host) in _NAMESPACES.items()},
         **_rights(),
-        **{file: [_operator_object(kind)] for kind, file in _STATIC_POD_OPERATORS.items()},
+        **{file: [_operator_object(kind)] for kind, file in _OPERATOR_OBJECTS.items()},
     }
 
 

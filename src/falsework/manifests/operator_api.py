@@ -50,7 +50,19 @@ def definitions() -> list[Definition]:
         _ingress_controller(),
         _dns(),
         _network(),
-        _console(),
+        _plain("0000_50_console_01_consoles.crd.yaml", "Console", "consoles", "The web console's operator."),
+        _plain(
+            "0000_50_machine-approver_01_machineapprovers.crd.yaml",
+            "MachineApprover",
+            "machineapprovers",
+            "Who decides about the certificate requests of machines. Not one of OpenShift's.",
+        ),
+        _plain(
+            "0000_80_machine-config_01_machineconfigurations.crd.yaml",
+            "MachineConfiguration",
+            "machineconfigurations",
+            "What the machine config operator is told, and what it did.",
+        ),
         _image_registry(),
     ]
 
@@ -231,15 +243,10 @@ def _network() -> Definition:
     )
 
 
-def _console() -> Definition:
+def _plain(file: str, kind: str, plural: str, about: str) -> Definition:
+    """An operator that is told what all are told."""
     return Definition(
-        "0000_50_console_01_consoles.crd.yaml",
-        GROUP,
-        "Console",
-        "consoles",
-        "The web console's operator.",
-        record(_operator_spec(), more=True),
-        record(_operator_status(), more=True),
+        file, GROUP, kind, plural, about, record(_operator_spec(), more=True), record(_operator_status(), more=True)
     )
 
 

@@ -38,7 +38,9 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
             ]
         },
     )
-    return {**operator_manifests(operator, "networks"), f"{_PREFIX}_03_flannel-rbac.yaml": _flannel()}
+    result = operator_manifests(operator, "networks")
+    result[f"{_PREFIX}_03_rbac.yaml"] += _flannel()
+    return result
 
 
 def _flannel() -> list[dict[str, object]]:
