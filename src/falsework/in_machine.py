@@ -19,6 +19,7 @@ alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsew
 POD_ENTRY_POINTS = {
     "cluster-machine-config-server": "falsework.operators.machine_config.config_server",
     "cluster-version-operator": "falsework.operators.cluster_version.main",
+    "cni-config": "falsework.operators.network.cni_config",
     "etcd-discovery": "falsework.operators.etcd.discovery",
     "etcd-operator": "falsework.operators.etcd.main",
     "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
@@ -26,6 +27,7 @@ POD_ENTRY_POINTS = {
     "kube-scheduler-operator": "falsework.operators.kube_scheduler.main",
     "machine-config-daemon": "falsework.node.main",
     "machine-config-operator": "falsework.operators.machine_config.operator",
+    "network-operator": "falsework.operators.network.main",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
 

@@ -223,10 +223,11 @@ def _dns() -> Definition:
 
 
 def _network() -> Definition:
+    flannel = record({"backend": text("vxlan", "host-gw"), "mtu": whole(576, 65535), "vxlanPort": whole(1, 65535)})
     networks = {
         "clusterNetwork": listing(record({"cidr": text(pattern=CIDR), "hostPrefix": whole(0, 128)}, ("cidr",))),
         "serviceNetwork": listing(text(pattern=CIDR)),
-        "defaultNetwork": record({"type": text()}, more=True),
+        "defaultNetwork": record({"type": text(), "flannelConfig": flannel}, more=True),
         "disableMultiNetwork": truth(),
         "deployKubeProxy": truth(),
     }

@@ -1,0 +1,138 @@
+"""Keeps flannel on all nodes as the cluster's network is to be, and says how far that is."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from falsework.errors import FalseworkError
+from falsework.kube.client import APPLY, Object
+from falsework.kube.informer import Informer
+from falsework.kube.resources import CONFIG_MAPS, DAEMON_SETS, INFRASTRUCTURES, NETWORKS, OPERATOR_NETWORKS, Resource
+from falsework.operators.network import flannel
+from falsework.operators.network.links import address_towards, mtu_of
+from falsework.operators.network.settings import TYPE, Settings, settings_of
+from falsework.operators.runtime.conditions import Condition, condition, status_of
+from falsework.operators.runtime.controller import Controller, always
+from falsework.operators.runtime.program import Program
+
+NAME = "cluster"
+MANAGER = "network-operator"
+
+
+def add_flannel(program: Program) -> None:
+    controller = FlannelController(program)
+    program.add(Controller("FlannelController", controller.sync, controller.wakes, resync=300.0))
+
+
+class FlannelController:
+    def __init__(self, program: Program) -> None:
+        assert program.status is not None
+        self._client, self._log, self._events = program.client, program.log, program.events
+        self._status = program.status
+        self._images = flannel.Images(program.images["flannel"], program.images["falsework"])
+        self._configs = program.follow(NETWORKS)
+        self._operators = program.follow(OPERATOR_NETWORKS)
+        self._infrastructures = program.follow(INFRASTRUCTURES)
+        self._maps = program.follow(CONFIG_MAPS, flannel.NAMESPACE, fields=f"metadata.name={flannel.CONFIG}")
+        self._daemons = program.follow(DAEMON_SETS, flannel.NAMESPACE)
+        self._applied: dict[str, tuple[Object, tuple[object, ...]]] = {}
+        followed = (self._configs, self._operators, self._infrastructures, self._maps, self._daemons)
+        self.wakes = [(informer, always) for informer in followed]
+
+    def sync(self, _key: str) -> None:
+        operator = self._operators.get(NAME) or {}
+        self._report(operator)
+        config = _needed(self._configs, NETWORKS)
+        api_url = str((_needed(self._infrastructures, INFRASTRUCTURES).get("status") or {})["apiServerInternalURI"])
+        settings = settings_of(config, operator, lambda: _link_mtu(api_url))
+        check_unmoved(config)
+        if (operator.get("spec") or {}).get("managementState") != "Unmanaged":
+            config_map, daemon_set = flannel.objects(settings, api_url, self._images)
+            self._keep(CONFIG_MAPS, config_map, self._maps)
+            self._keep(DAEMON_SETS, daemon_set, self._daemons)
+        self._say_what_is(config, settings)
+
+    def _keep(self, resource: Resource, wanted: Object, known: Informer) -> None:
+        """Applied when it is to be another one, and when somebody has changed or removed it."""
+        name, namespace = wanted["metadata"]["name"], wanted["metadata"]["namespace"]
+        live = known.get(name, namespace)
+        if live is not None and self._applied.get(name) == (wanted, _mark(live)):
+            return
+        made = self._client.patch(resource, name, wanted, namespace, kind=APPLY, field_manager=MANAGER)
+        if live is None or _mark(live) != _mark(made):
+            self._events.normal("FlannelApplied", f"{made['kind']} {namespace}/{name} is as it is to be")
+        self._applied[name] = (wanted, _mark(made))
+
+    def _report(self, operator: Object) -> None:
+        before = (operator.get("status") or {}).get("conditions")
+        live = self._daemons.get(flannel.DAEMON_SET, flannel.NAMESPACE)
+        self._status.set(*conditions_of(live, was_available=status_of(before, "FlannelAvailable") is True))
+
+    def _say_what_is(self, config: Object, settings: Settings) -> None:
+        spec = config["spec"]
+        status = {
+            "clusterNetwork": spec["clusterNetwork"],
+            "serviceNetwork": list(settings.service_networks),
+            "networkType": TYPE,
+            "clusterNetworkMTU": settings.mtu,
+        }
+        known = config.get("status") or {}
+        if {key: known.get(key) for key in status} != status:
+            self._client.patch(NETWORKS, NAME, {"status": status}, subresource="status", field_manager=MANAGER)
+            self._log.info(f"Pods have {settings.backend} with an MTU of {settings.mtu}")
+
+
+def check_unmoved(config: Object) -> None:
+    """Pods and nodes keep the addresses they have: a cluster's network is decided once."""
+    has, wanted = (config.get("status") or {}).get("clusterNetwork"), config["spec"]["clusterNetwork"]
+    if has and has != wanted:
+        raise FalseworkError(
+            "Not applying unsafe configuration change: the cluster's network cannot be another one",
+            cause=f"it is {_cidrs(has)}, and networks.config.openshift.io/cluster says {_cidrs(wanted)}",
+            fix="set spec.clusterNetwork back",
+        )
+
+
+def conditions_of(daemon_set: Object | None, *, was_available: bool) -> list[Condition]:
+    """Available from the first time on that all nodes had it, while any of them has it."""
+    status = (daemon_set or {}).get("status") or {}
+    wanted, ready = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
+    seen = daemon_set is not None and status.get("observedGeneration", 0) >= daemon_set["metadata"]["generation"]
+    everywhere = seen and wanted > 0 and min(ready, status.get("updatedNumberScheduled", 0)) >= wanted
+    what = f'DaemonSet "/{flannel.NAMESPACE}/{flannel.DAEMON_SET}"'
+    if everywhere:
+        return [
+            condition("FlannelAvailable", True, "AsExpected", f"{what} is on all {wanted} nodes"),
+            condition("FlannelProgressing", False, "AsExpected"),
+        ]
+    if daemon_set is None:
+        awaited = f"{what} is not made yet"
+    else:
+        awaited = f"{what} is not available (awaiting {max(wanted - ready, 0)} nodes)"
+    return [
+        condition("FlannelAvailable", was_available and ready > 0, "Deploying", awaited),
+        condition("FlannelProgressing", True, "Deploying", awaited),
+    ]
+
+
+def _needed(informer: Informer, resource: Resource) -> Object:
+    found = informer.get(NAME)
+    if found is None:
+        raise FalseworkError(f"there is no {resource.plural}.{resource.group}/{NAME}")
+    return found
+
+
+def _link_mtu(api_url: str) -> int:
+    """Of the link by which this node reaches the API: the other nodes are reached by it too."""
+    api = urlsplit(api_url)
+    return mtu_of(address_towards(str(api.hostname), api.port or 443))
+
+
+def _mark(live: Object) -> tuple[object, ...]:
+    """Differs when the object, or what it is to be, has changed; its status is its own."""
+    metadata = live["metadata"]
+    return metadata["uid"], metadata.get("generation") or metadata["resourceVersion"]
+
+
+def _cidrs(networks: list[Object]) -> str:
+    return ", ".join(str(entry.get("cidr")) for entry in networks)
