@@ -19,6 +19,7 @@ STATE = "/var/lib/falsework"
 REGISTRY_STORE = "/var/lib/registry"
 """Bound here, to be read alone: see `registry_store`."""
 LEASES = f"{STATE}/dnsmasq.leases"
+BALANCER_CONFIG = f"/etc/haproxy/{haproxy.PATH}"
 
 _REGISTRY_CERTIFICATE = f"tls/{REGISTRY_ROW}.crt"
 _REGISTRY_KEY = f"tls/{REGISTRY_ROW}.key"
@@ -99,7 +100,7 @@ def _balancer(site: Site) -> Service:
     """A master process hands the listening sockets from the old worker to the new one, so a reload loses nobody; the
     old one stays until its last connection ends. What it knows of the servers, and what it was told of them (drained
     ones, say), goes to the new one through a file."""
-    config = f"/etc/haproxy/{haproxy.PATH}"
+    config = BALANCER_CONFIG
     ask = f"echo show servers state | socat - UNIX-CONNECT:{haproxy.RUNTIME_SOCKET}"
     unit = to_unit(
         Unit={"Description": "Falsework: load balancer", "After": "network.target nss-lookup.target"},
