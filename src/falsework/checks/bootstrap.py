@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -55,6 +56,7 @@ class MadeWay:
         self._read_file = read_file
         self._clock = clock
         self._next = 0.0
+        self._gone = False
 
     def instead_of(self, look: Callable[[], str]) -> Callable[[], str]:
         def either() -> str:
@@ -67,15 +69,12 @@ class MadeWay:
         return either
 
     def _has(self) -> bool:
-        now = self._clock()
-        if now < self._next:
-            return False
-        self._next = now + _SELDOM
-        try:
-            self._read_file(_MADE_WAY)
-        except FileNotFoundError:
-            return False
-        return True
+        if not self._gone and self._clock() >= self._next:
+            self._next = self._clock() + _SELDOM
+            with contextlib.suppress(FileNotFoundError):
+                self._read_file(_MADE_WAY)
+                self._gone = True
+        return self._gone
 
 
 def _by_name(site: Site, asker: Asker, name: str, port: int, authority: Path, path: str) -> str:
