@@ -248,7 +248,7 @@ def _same_network(pid: int, other: int) -> bool:
 
 
 def test_a_machine_that_lost_its_power_comes_back(lab: LabUnderTest) -> None:
-    lab.run("machine", "kill", "bootstrap")
+    lab.run("machine", "kill", "bootstrap", "--force")
     assert lab.machines.state("bootstrap").power is Power.OFF
     lab.run("up", "--until", "temporary-control-plane")
     until_ready(lab)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,6 +19,9 @@ _RECORDS = "/var/log/openshift/bootkube.json"
 _API_AUTHORITY = "tls/kube-apiserver-lb-signer.crt"
 _MCS_AUTHORITY = "tls/root-ca.crt"
 _KUBELET_HEALTH = 10248
+_MADE_WAY = "/opt/openshift/cb-bootstrap.done"
+"""bootkube's mark that the temporary control plane is taken down."""
+_SELDOM = 1.0
 
 ReadFile = Callable[[str], bytes]
 
@@ -33,10 +38,43 @@ def control_plane_checks(site: Site, assets: Path, asker: Asker, read_file: Read
     api = partial(asker.status, address, ports.API, "/readyz", assets / _API_AUTHORITY, site.api_host)
     served = partial(_by_name, site, asker, site.api_int_host, ports.MACHINE_CONFIG_SERVER, assets / _MCS_AUTHORITY)
     balanced = partial(_by_name, site, asker, site.api_host, ports.API, assets / _API_AUTHORITY)
+    or_gone = MadeWay(read_file).instead_of
+    configs = or_gone(lambda: served("/healthz"))
     yield Check("bootkube", "bootkube", "goes through its stages", partial(_last_failure, read_file))
-    yield Check("api", "bootkube", "has an API server that is ready", lambda: answered(api(), 200))
-    yield Check("mcs", "bootkube", "serves machine configs through the load balancer", lambda: served("/healthz"))
+    yield Check("api", "bootkube", "has an API server that is ready", or_gone(lambda: answered(api(), 200)))
+    yield Check("mcs", "bootkube", "serves machine configs through the load balancer", configs)
     yield Check("balanced", "bootkube", "is the API behind the load balancer, by its name", lambda: balanced("/readyz"))
+
+
+class MadeWay:
+    """What the bootstrap has taken down in favour of the masters' own does not come back, and is not missed.
+
+    To know that costs a look into the machine, so it is not looked for with every question.
+    """
+
+    def __init__(self, read_file: ReadFile, clock: Callable[[], float] = time.monotonic) -> None:
+        self._read_file = read_file
+        self._clock = clock
+        self._next = 0.0
+        self._gone = False
+
+    def instead_of(self, look: Callable[[], str]) -> Callable[[], str]:
+        def either() -> str:
+            try:
+                wrong = look()
+            except OSError as error:
+                wrong = str(error)
+            return "" if wrong and self._has() else wrong
+
+        return either
+
+    def _has(self) -> bool:
+        if not self._gone and self._clock() >= self._next:
+            self._next = self._clock() + _SELDOM
+            with contextlib.suppress(FileNotFoundError):
+                self._read_file(_MADE_WAY)
+                self._gone = True
+        return self._gone
 
 
 def _by_name(site: Site, asker: Asker, name: str, port: int, authority: Path, path: str) -> str:

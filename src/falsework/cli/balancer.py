@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import sys
 from pathlib import Path
 
 from falsework.cli.site_folder import add_folder_option, site_in
-from falsework.helper.balancer import Balancer, as_table
-from falsework.helper.render.haproxy import RUNTIME_SOCKET
+from falsework.helper.balancer import as_table
 from falsework.lab.folder import Lab
-from falsework.machines.providers import provider_of
 from falsework.machines.view import require_root
+from falsework.progress import Progress
+from falsework.stages import machines
+from falsework.stages.context import Context
+from falsework.stages.guards import before_server_goes
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -27,30 +30,30 @@ def register(parser: argparse.ArgumentParser) -> None:
     ):
         action = actions.add_parser(name, help=summary)
         action.add_argument("machine", metavar="MACHINE")
+        if name != "ready":
+            action.add_argument("--force", action="store_true", help="even the only API server there is")
         add_folder_option(action)
 
 
 def run(options: argparse.Namespace) -> int:
-    balancer = Balancer(runtime_socket(options.dir))
-    match options.action:
-        case "drain":
-            servers = balancer.drain(options.machine)
-        case "ready":
-            servers = balancer.ready(options.machine)
-        case "maint":
-            servers = balancer.maint(options.machine)
-        case _:
-            servers = balancer.state()
-            if options.json:
-                print(json.dumps([dataclasses.asdict(server) for server in servers], indent=1))
-                return 0
+    folder: Path = options.dir
+    site = site_in(folder)
+    require_root()
+    balancer = machines.balancer(Context(Lab.of(folder), lambda: site, Progress()))
+    if options.action == "state":
+        servers = balancer.state()
+        if options.json:
+            print(json.dumps([dataclasses.asdict(server) for server in servers], indent=1))
+            return 0
+    elif options.action == "ready":
+        servers = balancer.ready(options.machine)
+    else:
+        command = f"falsework balancer {options.action} {options.machine}"
+        before_server_goes(balancer, options.machine, command, force=options.force, say=_say)
+        servers = getattr(balancer, options.action)(options.machine)
     print(as_table(servers))
     return 0
 
 
-def runtime_socket(folder: Path) -> Path:
-    """The socket in the running helper, seen from the host through its first process."""
-    helper = site_in(folder).helper
-    require_root()
-    init = provider_of(Lab.of(folder)).init(helper.name)
-    return Path(f"/proc/{init}/root{RUNTIME_SOCKET}")
+def _say(sentence: str) -> None:
+    print(f"falsework: {sentence}", file=sys.stderr)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import closing
 from pathlib import Path
 
-from falsework.cli.site_folder import add_folder_option
+from falsework.cli.site_folder import add_folder_option, site_in
 from falsework.errors import UsageError
 from falsework.lab.access import changing, looking_into
 from falsework.lab.folder import Lab
@@ -17,16 +18,21 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Remove everything Falsework made for a lab on this host: machines, networks, settings, the lab's folder. "
         "May be run again after an interruption. The site's folder and its assets stay, unless --assets is given; "
-        "the release in the cache is shared by all labs and stays."
+        "the release in the cache is shared by all labs and stays. With the word `bootstrap` only the bootstrap "
+        "machine goes, which `falsework up` does by itself as soon as nobody needs it."
     )
+    parser.add_argument("part", nargs="?", choices=("bootstrap",), help="only this machine, not the lab")
     add_folder_option(parser)
     parser.add_argument("--assets", action="store_true", help="also remove the assets, except files a person changed")
     parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--force", action="store_true", help="even a bootstrap that the cluster still needs")
 
 
 def run(options: argparse.Namespace) -> int:
     folder: Path = options.dir
     lab = Lab.of(folder)
+    if options.part:
+        return _destroy_bootstrap(folder, lab, force=options.force)
     if not (options.yes or sys.stdin.isatty()):
         raise UsageError("destroy asks before it removes anything, and there is nobody to ask", fix="add --yes")
     there = lab.root.exists() or lab.lock.exists()
@@ -43,6 +49,27 @@ def run(options: argparse.Namespace) -> int:
         print(f"lab of {lab.site_folder}: removed {removed}")
     if options.assets:
         _remove_assets(folder)
+    return 0
+
+
+def _destroy_bootstrap(folder: Path, lab: Lab, *, force: bool) -> int:
+    """Asks nobody: either nobody needs it, or --force has said so."""
+    from falsework.machines.retirement import is_retired
+    from falsework.progress import Progress
+    from falsework.stages.context import Context
+    from falsework.stages.events import EventLog
+    from falsework.stages.guards import before_bootstrap_goes
+    from falsework.stages.pivot import retire
+
+    site = site_in(folder)
+    with looking_into(lab), changing(lab, _say):
+        if not lab.machine(site.bootstrap.name).exists() and not is_retired(lab):
+            print(f"there is no machine {site.bootstrap.name} on this host")
+            return 0
+        with closing(Context(lab, lambda: site, Progress(), EventLog(lab.events))) as context:
+            before_bootstrap_goes(context, "falsework destroy bootstrap", force=force, say=_say)
+            retire(context)
+    print(f"{site.bootstrap.name} is retired")
     return 0
 
 

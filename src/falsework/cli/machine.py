@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 from falsework.cli.site_folder import add_folder_option, site_in
@@ -14,9 +15,10 @@ from falsework.lab.access import changing, looking_into
 from falsework.lab.folder import Lab
 from falsework.machines.nspawn import Nspawn
 from falsework.machines.providers import machine_named, provider_of
+from falsework.machines.retirement import standing
 from falsework.process import become
 from falsework.progress import Progress
-from falsework.site.model import Helper, Machine, Site
+from falsework.site.model import Helper, Machine, Role, Site
 from falsework.site.records import everyone
 
 _TICK = 0.1
@@ -37,6 +39,8 @@ def register(parser: argparse.ArgumentParser) -> None:
     for switch in switches:
         switch.add_argument("names", nargs="*", metavar="MACHINE")
         switch.add_argument("--all", action="store_true", help="every machine of the site but the helper")
+    for switch in switches[1:]:
+        switch.add_argument("--force", action="store_true", help="even a bootstrap that the cluster still needs")
     switches[0].add_argument("--no-wait", action="store_true", help="do not wait: they boot by themselves")
     console = actions.add_parser("console", help="what a machine's console has shown since it was made, with times")
     console.add_argument("--follow", "-f", action="store_true", help="go on until interrupted")
@@ -50,8 +54,9 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     folder: Path = options.dir
-    lab, site = Lab.of(folder), site_in(folder)
+    lab = Lab.of(folder)
     with looking_into(lab):
+        site = standing(site_in(folder), lab)
         provider = provider_of(lab)
         match options.action:
             case "list":
@@ -63,10 +68,22 @@ def run(options: argparse.Namespace) -> int:
             case "start":
                 _start(lab, site, _chosen(site, options), wait=not options.no_wait)
             case action:
+                chosen = _chosen(site, options)
                 with changing(lab, _say):
-                    for machine in _chosen(site, options):
+                    _guard(lab, site, chosen, f"falsework machine {action}", force=options.force)
+                    for machine in chosen:
                         getattr(provider, action)(machine.name)
     return 0
+
+
+def _guard(lab: Lab, site: Site, chosen: list[Machine | Helper], command: str, *, force: bool) -> None:
+    from falsework.stages.context import Context
+    from falsework.stages.guards import before_bootstrap_goes
+
+    bootstraps = [machine for machine in chosen if isinstance(machine, Machine) and machine.role is Role.BOOTSTRAP]
+    for machine in bootstraps:
+        with closing(Context(lab, lambda: site, Progress())) as context:
+            before_bootstrap_goes(context, f"{command} {machine.name}", force=force, say=_say)
 
 
 def _chosen(site: Site, options: argparse.Namespace) -> list[Machine | Helper]:

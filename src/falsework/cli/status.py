@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 from falsework.cli.site_folder import add_folder_option, site_in
@@ -37,7 +38,8 @@ def run(options: argparse.Namespace) -> int:
     shown: list[str] = []
     with looking_into(lab):
         while True:
-            status = status_of(Context(lab, lambda: site, Progress()), STAGES)
+            with closing(Context(lab, lambda: site, Progress())) as context:
+                status = status_of(context, STAGES)
             shown = _show(_lines(status, options), shown, watching=options.watch)
             if all_done(status) or not options.watch:
                 return 0 if all_done(status) else 1

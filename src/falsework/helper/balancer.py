@@ -13,9 +13,12 @@ from pathlib import Path
 from falsework.errors import FalseworkError, UsageError
 
 PATIENCE = 5.0
+GRACE = 10.0
+_TICK = 0.05
 _SERVERS = "show stat -1 4 -1"
 """Of all backends, the servers alone."""
 
+_DELETED = "Server deleted"
 _HEAD = "# "
 """Before the names of the columns."""
 
@@ -67,6 +70,31 @@ class Balancer:
     def maint(self, machine: str) -> list[Server]:
         return self._set(machine, "maint")
 
+    def remove(self, machine: str, grace: float = GRACE) -> None:
+        """Take a machine out of every backend for good, without a reload: no connection of another server notices.
+        Its own may end by themselves for `grace` seconds; those that are left then are closed."""
+        if not self._places(machine):
+            return
+        self.drain(machine)
+        deadline = time.monotonic() + grace
+        while any(server.sessions for server in self._places(machine)) and time.monotonic() < deadline:
+            time.sleep(_TICK)
+        self.maint(machine)
+        for server in self._places(machine):
+            self._delete(f"{server.backend}/{server.name}")
+
+    def _delete(self, place: str) -> None:
+        """The last closed connection may be a moment in going, and as long the server stays."""
+        deadline = time.monotonic() + self._patience
+        self._ask(f"shutdown sessions server {place}")
+        while _DELETED not in (answer := self._ask(f"del server {place}")):
+            if time.monotonic() > deadline:
+                raise FalseworkError(f"the load balancer does not let go of {place}", cause=answer.strip() or None)
+            time.sleep(_TICK)
+
+    def _places(self, machine: str) -> list[Server]:
+        return [server for server in self.state() if server.name == machine]
+
     def _set(self, machine: str, state: str) -> list[Server]:
         """In all backends the machine is in, with one request; what they are then."""
         servers = self.state()
@@ -82,7 +110,7 @@ class Balancer:
         answer = self._ask(";".join(commands)).strip()
         if answer:
             raise FalseworkError(f"the load balancer did not make {machine} {state}", cause=answer.splitlines()[0])
-        return [server for server in self.state() if server.name == machine]
+        return self._places(machine)
 
     def _ask(self, command: str) -> str:
         deadline = time.monotonic() + self._patience
@@ -108,6 +136,15 @@ class Balancer:
             cause=f"{self._socket}: {cause}",
             fix="see whether it runs: `falsework exec HELPER -- systemctl status haproxy`",
         )
+
+
+def serve_besides(machine: str, backend: str, servers: Sequence[Server]) -> list[str]:
+    """Who else takes new connections of a backend."""
+    return [
+        server.name
+        for server in servers
+        if server.backend == backend and server.name != machine and server.status is Status.UP
+    ]
 
 
 def as_table(servers: Sequence[Server]) -> str:

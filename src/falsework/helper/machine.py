@@ -46,7 +46,7 @@ class HelperFiles:
     @cached_property
     def all_files(self) -> dict[str, File]:
         """By path; with the listing of them all, and without the units."""
-        found = [*self.files, *(file for service in self.services for file in service.files)]
+        found = [*self.files, *(file for service in self.services for file in service.all_files)]
         listing = "".join(f"{path}\n" for path in sorted([*(file.path for file in found), *self.unit_files]))
         return {file.path: file for file in (*found, File(LISTING, listing.encode()))}
 

@@ -19,6 +19,7 @@ STATE = "/var/lib/falsework"
 REGISTRY_STORE = "/var/lib/registry"
 """Bound here, to be read alone: see `registry_store`."""
 LEASES = f"{STATE}/dnsmasq.leases"
+BALANCER_CONFIG = f"/etc/haproxy/{haproxy.PATH}"
 
 _REGISTRY_CERTIFICATE = f"tls/{REGISTRY_ROW}.crt"
 _REGISTRY_KEY = f"tls/{REGISTRY_ROW}.key"
@@ -38,6 +39,12 @@ class Service:
     unit: Unit
     files: tuple[File, ...] = ()
     reaction: Reaction = Reaction.RESTART
+    read_again: tuple[File, ...] = ()
+    """Those for which a reload is enough, whatever the others need."""
+
+    @property
+    def all_files(self) -> tuple[File, ...]:
+        return (*self.files, *self.read_again)
 
 
 def of(site: Site, assets: Mapping[str, bytes]) -> Iterator[Service]:
@@ -84,22 +91,33 @@ def _firewall(site: Site) -> Service:
 
 
 def _names_and_leases(site: Site) -> Service:
-    """It reads its config only when it starts; leases are kept in a file, and names are asked for again."""
-    config = "/etc/dnsmasq.conf"
+    """It reads its config only when it starts, and the files about machines when it is told to as well; leases are kept
+    in a file."""
+    config, machines = "/etc/dnsmasq.conf", "/etc/falsework/machines"
     options = f"--keep-in-foreground --conf-file={config} --log-facility=- --dhcp-leasefile={LEASES} --pid-file"
     unit = to_unit(
         Unit={"Description": "Falsework: DNS, DHCP and TFTP", "After": "network.target", "Before": "nss-lookup.target"},
-        Service={"ExecStart": f"/usr/sbin/dnsmasq {options}", **_KEEP_UP},
+        Service={
+            "ExecStart": f"/usr/sbin/dnsmasq {options}",
+            "ExecReload": "/bin/kill -HUP $MAINPID",
+            **_KEEP_UP,
+        },
         Install=_AT_BOOT,
     )
-    return Service(Unit("dnsmasq.service", unit, enabled=True), (File(config, dnsmasq.render(site).encode()),))
+    return Service(
+        Unit("dnsmasq.service", unit, enabled=True),
+        (File(config, dnsmasq.render(site, machines=machines).encode()),),
+        read_again=tuple(
+            File(f"{machines}/{name}", text.encode()) for name, text in dnsmasq.machine_files(site).items()
+        ),
+    )
 
 
 def _balancer(site: Site) -> Service:
     """A master process hands the listening sockets from the old worker to the new one, so a reload loses nobody; the
     old one stays until its last connection ends. What it knows of the servers, and what it was told of them (drained
     ones, say), goes to the new one through a file."""
-    config = f"/etc/haproxy/{haproxy.PATH}"
+    config = BALANCER_CONFIG
     ask = f"echo show servers state | socat - UNIX-CONNECT:{haproxy.RUNTIME_SOCKET}"
     unit = to_unit(
         Unit={"Description": "Falsework: load balancer", "After": "network.target nss-lookup.target"},

@@ -6,7 +6,7 @@ A Site holds only checked values: whoever has one need not check again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -215,6 +215,10 @@ class Site:
     @cached_property
     def workers(self) -> tuple[Machine, ...]:
         return tuple(machine for machine in self.machines if machine.role is Role.WORKER)
+
+    def without_bootstrap(self) -> Site:
+        """What is left of it after the pivot. Only for those who go through its machines: it has no `bootstrap`."""
+        return replace(self, machines=(*self.masters, *self.workers))
 
     def machine(self, name: str) -> Machine:
         """The machine with this short name or FQDN; KeyError when there is none."""

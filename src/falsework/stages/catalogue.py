@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from falsework.stages import assets, bootstrap, helper, network, preflight, release
+from falsework.stages import assets, bootstrap, control_plane, helper, masters, network, pivot, preflight, release
 from falsework.stages.model import Stage
 
 STAGES: tuple[Stage, ...] = (
@@ -13,4 +13,8 @@ STAGES: tuple[Stage, ...] = (
     helper.STAGE,
     bootstrap.MACHINE,
     bootstrap.CONTROL_PLANE,
+    masters.STAGE,
+    control_plane.ETCD,
+    control_plane.STAGE,
+    pivot.STAGE,
 )

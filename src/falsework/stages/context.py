@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from falsework.errors import FalseworkError
 from falsework.host.facts import Host
+from falsework.kube.connection import Patience
 from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal
+from falsework.machines.retirement import standing
 from falsework.progress import Progress, Task
 from falsework.stages.conditions import Condition, Seen, wait_for
 from falsework.stages.events import EventLog, Kind
 
 if TYPE_CHECKING:
+    from falsework.checks.cluster import Cluster
     from falsework.release.cache import Cache
     from falsework.release.inventory import Release
     from falsework.site.model import Site
+
+_API_PATIENCE = Patience(connect=2, answer=10)
 
 
 class Context:
@@ -71,6 +76,26 @@ class Context:
                 fix="run `falsework up` again: it looks for what is missing",
             )
         return found
+
+    @property
+    def standing_site(self) -> Site:
+        """The site as the lab has it now: without its bootstrap, once that is retired."""
+        return standing(self.site, self.lab)
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """For the stages after the temporary control plane."""
+        from falsework.checks.cluster import Cluster
+        from falsework.machines.lab_api import lab_client
+        from falsework.machines.view import View
+
+        return Cluster(lab_client(View(self.site, self.lab), _API_PATIENCE))
+
+    def close(self) -> None:
+        """Let go of what was made when it was asked for."""
+        if "cluster" in self.__dict__:
+            self.cluster.close()
+            del self.cluster
 
     def note(self, kind: Kind, **fields: Any) -> None:
         if self.events:

@@ -25,8 +25,8 @@ _PATIENCE = 60.0
 """Its services start within a second or two."""
 
 
-def _files(context: Context) -> HelperFiles:
-    site = context.site
+def files(context: Context) -> HelperFiles:
+    site = context.standing_site
     return helper_config(site, read_assets(site, context.lab.site_folder), machine_code("boot-server"))
 
 
@@ -36,7 +36,7 @@ def _is_running(context: Context) -> bool:
 
 def _done(context: Context) -> bool:
     provider, name = machines.provider(context), context.site.helper.name
-    if not _is_running(context) or pending_changes(_files(context), provider, name):
+    if not _is_running(context) or pending_changes(files(context), provider, name):
         return False
     return all(condition.look().holds for condition in _conditions(context))
 
@@ -44,8 +44,8 @@ def _done(context: Context) -> bool:
 def _plan(context: Context) -> list[str]:
     helper = context.site.helper
     if not _is_running(context):
-        return [f"machine {helper.name} with {service.unit.name}" for service in _files(context).services]
-    changes = pending_changes(_files(context), machines.provider(context), helper.name)
+        return [f"machine {helper.name} with {service.unit.name}" for service in files(context).services]
+    changes = pending_changes(files(context), machines.provider(context), helper.name)
     return [f"{helper.name}: write {file.path}" for file in changes.write] + [
         f"{helper.name}: {' '.join(words)}" for words in changes.commands
     ]
@@ -53,10 +53,10 @@ def _plan(context: Context) -> list[str]:
 
 def _run(context: Context) -> None:
     provider, site, release = machines.provider(context), context.site, context.release
-    helper, files = site.helper, _files(context)
+    helper, wanted = site.helper, files(context)
     if not _is_running(context):
         config = context.lab.root / "helper.ign"
-        write_file(config, to_json(files.ignition()), 0o600)
+        write_file(config, to_json(wanted.ignition()), 0o600)
         binds = {}
         if has_registry(site):
             binds[REGISTRY_STORE] = str(registry_store(context.cache, release.images.values()))
@@ -74,7 +74,7 @@ def _run(context: Context) -> None:
         provider.create(spec, release.os_root)
         provider.start(helper.name)
         context.wait_for([_up(context)])
-    changes = bring_up_to_date(files, provider, helper.name)
+    changes = bring_up_to_date(wanted, provider, helper.name)
     if changes.write:
         context.say(f"{helper.name}: {counted(len(changes.write), 'file')} brought up to date")
 

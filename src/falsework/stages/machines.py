@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from falsework.checks.check import Check
+from falsework.errors import FalseworkError
 from falsework.helper import expectations
+from falsework.helper.balancer import Balancer
+from falsework.helper.render.haproxy import RUNTIME_SOCKET
 from falsework.machines import share
 from falsework.machines.nspawn import CONTAINERD, Nspawn
 from falsework.machines.provider import Power, Spec
 from falsework.machines.providers import provider_of
+from falsework.machines.retirement import is_retired
 from falsework.site.model import Helper, Machine
 from falsework.stages.conditions import Condition, Seen
 from falsework.stages.context import Context
@@ -26,14 +31,26 @@ def provider(context: Context) -> Nspawn:
     return provider_of(context.lab)
 
 
+def balancer(context: Context) -> Balancer:
+    """Its socket is in the running helper, seen from the host through the helper's first process."""
+    init = provider(context).init(context.site.helper.name)
+    return Balancer(Path(f"/proc/{init}/root{RUNTIME_SOCKET}"))
+
+
 def make(context: Context, machine: Machine) -> None:
     site = context.site
     spec = Spec(machine.name, site.fqdn(machine), machine.mac, machine.cpus, machine.memory_mib, FOLDERS)
     provider(context).create(spec, context.release.os_root, context.release.seed_images)
 
 
-def switch_on(context: Context, machines: Iterable[Machine]) -> None:
+def switch_on(context: Context, machines: Sequence[Machine]) -> None:
     """Make what is not made yet, let the boot server expect them, and give them power: all boot at once."""
+    if is_retired(context.lab) and context.site.bootstrap in machines:
+        raise FalseworkError(
+            f"{context.site.bootstrap.name} is retired: the cluster stands without it",
+            cause="made again, it would begin a second etcd beside the masters'",
+            fix="for a new cluster run `falsework destroy`, then `falsework up`",
+        )
     wanted = [machine for machine in machines if provider(context).state(machine.name).power is not Power.RUNNING]
     expect(context, wanted)
     share.lab_groups(context.lab, context.journal)

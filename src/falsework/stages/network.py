@@ -11,7 +11,7 @@ from falsework.stages.model import Stage
 
 
 def _network(context: Context) -> Network:
-    return Network(context.site, context.lab, context.journal, context.say)
+    return Network(context.standing_site, context.lab, context.journal, context.say)
 
 
 def _done(context: Context) -> bool:

@@ -6,7 +6,7 @@ import os
 import resource
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ def up_to(stages: Sequence[Stage], until: str | None) -> tuple[Stage, ...]:
 def run(context: Context, stages: Sequence[Stage]) -> None:
     """Bring the lab to where these stages lead. The caller holds the lab's lock."""
     context.note(Kind.RUN, state="started", process=os.getpid(), until=stages[-1].name)
-    with _outcome(context, Kind.RUN):
+    with closing(context), _outcome(context, Kind.RUN):
         for stage in stages:
             _run_stage(context, stage)
 

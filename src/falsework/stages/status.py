@@ -26,9 +26,9 @@ MachineView = Callable[[Context], list[dict[str, Any]]]
 
 
 def machines_now(context: Context) -> list[dict[str, Any]]:
-    """Every machine of the site, made or not."""
-    provider = provider_of(context.lab)
-    return [{**provider.described(machine.name), "address": str(machine.address)} for machine in everyone(context.site)]
+    """Every machine of the site, made or not, that is not retired."""
+    provider, machines = provider_of(context.lab), everyone(context.standing_site)
+    return [{**provider.described(machine.name), "address": str(machine.address)} for machine in machines]
 
 
 def requests_waiting(context: Context) -> list[dict[str, Any]]:

@@ -134,7 +134,7 @@ def test_a_killed_container_comes_back(lab: LabUnderTest, program: str) -> None:
 
 def test_a_machine_that_lost_its_power_comes_back(lab: LabUnderTest) -> None:
     uid = shell(lab, f"{KUBECTL} get namespace kube-system -o jsonpath='{{.metadata.uid}}'")
-    lab.run("machine", "kill", "bootstrap")
+    lab.run("machine", "kill", "bootstrap", "--force")
     lab.run("machine", "start", "bootstrap")
     until_whole(lab)
     assert until(lab, f"{KUBECTL} get namespace kube-system -o jsonpath='{{.metadata.uid}}'", uid) == uid

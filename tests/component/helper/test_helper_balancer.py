@@ -8,8 +8,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from helper_namespace import Namespace, cable
 
+from falsework.helper.balancer import Balancer, serve_besides
 from falsework.helper.render import haproxy
 from falsework.host import packages
 from falsework.site import ports
@@ -154,3 +157,29 @@ def test_statistics(lab: Lab) -> None:
     found = lab.client.run("curl", "-s", "--max-time", "3", f"http://{SITE.helper.address}:9000/;csv")
     assert f"\n{haproxy.API_BACKEND},{SITE.bootstrap.name}," in found
     lab.client.run("curl", "-sf", "--max-time", "3", f"http://{SITE.helper.address}:9000/healthz")
+
+
+def test_the_bootstrap_goes_without_a_lost_connection(lab: Lab) -> None:
+    """The last of them: the bootstrap does not come back."""
+    for machine in (SITE.bootstrap, SITE.masters[0]):
+        lab.ready_file(machine).touch()
+    master = SITE.masters[0].name
+    eventually(lambda: lab.ask(ports.API) == lab.ask(ports.MACHINE_CONFIG_SERVER) == master, "the master serves")
+    balancer = Balancer(lab.folder / "admin.sock")
+    over = threading.Event()
+    answers: list[str] = []
+
+    def poll() -> None:
+        while not over.is_set():
+            answers.append(lab.ask(ports.API))
+
+    with ThreadPoolExecutor(1) as pool:
+        polling = pool.submit(poll)
+        balancer.remove(SITE.bootstrap.name)
+        balancer.remove(SITE.bootstrap.name)
+        over.set()
+        polling.result()
+    assert SITE.bootstrap.name not in {server.name for server in balancer.state()}
+    assert serve_besides("", haproxy.API_BACKEND, balancer.state()) == [master]
+    assert lab.ask(ports.API) == master
+    assert set(answers) <= {master}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from helper_namespace import Namespace, cable
 from falsework.helper.render import dhcpd, dnsmasq, kea
 from falsework.host import packages
 from falsework.site.load import default_site
+from falsework.site.model import Site
 from falsework.site.records import everyone
 
 SITE = default_site()
@@ -32,12 +35,12 @@ def programs() -> None:
 
 
 @contextlib.contextmanager
-def running(server: str, namespace: Namespace, folder: Path) -> Iterator[None]:
+def running(server: str, namespace: Namespace, folder: Path, machines: str = "") -> Iterator[subprocess.Popen[bytes]]:
     config, leases, log = folder / "config", folder / "leases", folder / "log"
     leases.touch()
     if server == "dnsmasq":
         (folder / "tftp").mkdir()
-        config.write_text(dnsmasq.render(SITE, str(folder / "tftp")))
+        config.write_text(dnsmasq.render(SITE, str(folder / "tftp"), machines))
         options = ("--pid-file=", f"--dhcp-leasefile={leases}", "--user=root", "--log-facility=-")
         words: tuple[str | Path, ...] = ("dnsmasq", "--keep-in-foreground", "-C", config, *options)
     elif server == "dhcpd":
@@ -50,21 +53,33 @@ def running(server: str, namespace: Namespace, folder: Path) -> Iterator[None]:
         config.write_text(json.dumps(data))
         words = ("env", f"KEA_PIDFILE_DIR={folder}", f"KEA_LOCKFILE_DIR={folder}", "kea-dhcp4", "-c", config)
     with namespace.daemon(*words, log=log) as child:
-        yield
+        yield child
         assert child.poll() is None, log.read_text()
 
 
-# DNS
+# DNS, with the machines in files of their own, as the helper has it
 
 
 @pytest.fixture(scope="module")
 def resolver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
-    with cable(SITE) as (server, _), running("dnsmasq", server, tmp_path_factory.mktemp("dnsmasq")):
-        deadline = time.monotonic() + PATIENCE
-        while "NOERROR" not in server.run("sh", "-c", f"dig @{HELPER} +tries=1 +time=1 {SITE.api_host} || true"):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    folder = tmp_path_factory.mktemp("dnsmasq")
+    write_machines(SITE, folder)
+    with cable(SITE) as (server, _), running("dnsmasq", server, folder, str(folder)):
+        ask = f"dig @{HELPER} +tries=1 +time=1 {SITE.api_host} || true"
+        eventually(lambda: "NOERROR" in server.run("sh", "-c", ask))
         yield server
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def write_machines(site: Site, folder: Path) -> None:
+    for name, text in dnsmasq.machine_files(site).items():
+        (folder / name).write_text(text)
 
 
 def dig(resolver: Namespace, *words: str) -> list[str]:
@@ -124,6 +139,18 @@ def test_what_is_not_there_is_said_not_to_be_at_once(resolver: Namespace, words:
 def test_there_is_no_ipv6_address_and_no_error(resolver: Namespace, name: str) -> None:
     assert status(resolver, name, "AAAA") == "NOERROR"
     assert dig(resolver, name, "AAAA") == []
+
+
+def test_a_machine_is_forgotten_without_a_question_that_goes_unanswered(tmp_path: Path) -> None:
+    write_machines(SITE, tmp_path)
+    gone = SITE.fqdn(SITE.bootstrap)
+    with cable(SITE) as (server, _), running("dnsmasq", server, tmp_path, str(tmp_path)) as child:
+        eventually(lambda: "NOERROR" in server.run("sh", "-c", f"dig @{HELPER} +tries=1 +time=1 {gone} || true"))
+        write_machines(SITE.without_bootstrap(), tmp_path)
+        child.send_signal(signal.SIGHUP)
+        # A lost question would make dig fail: it asks once.
+        eventually(lambda: dig(server, SITE.api_host) == [str(SITE.api_vip)] and status(server, gone) == "NXDOMAIN")
+        assert dig(server, SITE.fqdn(SITE.masters[0])) == [str(SITE.masters[0].address)]
 
 
 # DHCP

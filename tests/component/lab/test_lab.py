@@ -189,11 +189,11 @@ def test_the_load_balancer_moves_to_whoever_is_alive(lab: LabUnderTest) -> None:
     url = f"https://api-int.{DOMAIN}:22623/healthz"
     code = "--write-out '%{http_code}'"
     assert lab.run("shell", "-c", f"curl --silent --cacert {authority} {code} {url}") == "200"
-    lab.run("balancer", "drain", "bootstrap")
+    lab.run("balancer", "drain", "bootstrap", "--force")
     until("DRAIN")
     lab.run("balancer", "ready", "bootstrap")
     until("UP")
-    lab.run("machine", "kill", "bootstrap")
+    lab.run("machine", "kill", "bootstrap", "--force")
     until("DOWN")
     lab.run("machine", "start", "bootstrap")
     until("UP")
@@ -267,7 +267,7 @@ def test_a_port_of_the_host_leads_to_the_load_balancer(lab: LabUnderTest) -> Non
 
 
 def test_stopping_and_starting_again_boots_from_the_disk(lab: LabUnderTest) -> None:
-    lab.run("machine", "stop", "bootstrap")
+    lab.run("machine", "stop", "bootstrap", "--force")
     assert lab.machines.state("bootstrap").power is Power.OFF
     lab.run("machine", "start", "bootstrap")
     assert "booting from disk" in lab.run("machine", "console", "bootstrap")

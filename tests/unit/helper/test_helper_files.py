@@ -37,7 +37,9 @@ def units(helper: HelperFiles) -> list[str]:
 def test_no_file_is_there_twice_and_all_are_listed(name: str) -> None:
     helper = made(sites()[name])
     carried = files_in(helper.ignition())
-    paths = [file.path for service in helper.services for file in service.files] + [file.path for file in helper.files]
+    paths = [file.path for service in helper.services for file in service.all_files] + [
+        file.path for file in helper.files
+    ]
     assert sorted(paths) == sorted(set(paths))
     assert sorted(carried) == sorted([*paths, LISTING])
     assert carried[LISTING].decode().splitlines() == sorted([*paths, *helper.unit_files])
@@ -84,7 +86,7 @@ def test_a_machine_that_left_is_told_to_those_who_know_machines() -> None:
     changes = changes_to(made(dataclasses.replace(site, machines=site.machines[:-1])), sums(made(site)))
     assert f"/var/lib/falsework/ignition/machines/{gone.name}.ign" in changes.remove
     assert changes.commands == (
-        ("systemctl", "restart", "dnsmasq.service"),
+        ("systemctl", "reload", "dnsmasq.service"),
         ("systemctl", "reload", "haproxy.service"),
     )
     assert changes.write[-1].path == LISTING

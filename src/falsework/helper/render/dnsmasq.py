@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from falsework.helper import boot
-from falsework.site.model import Site
+from falsework.site.model import Machine, Site
 from falsework.site.records import Record, dns_records, reverse_names, reverse_zone_name, reverse_zones
 
 PATH = "dnsmasq.conf"
+_HOSTS, _DHCP_HOSTS, _DHCP_OPTIONS = "hosts", "dhcp-hosts", "dhcp-options"
 
 
-def render(site: Site, tftp_root: str = boot.TFTP_ROOT) -> str:
+def render(site: Site, tftp_root: str = boot.TFTP_ROOT, machines: str = "") -> str:
+    """With a folder for `machines`, what is known of those is not in here but in the files `machine_files` gives, which
+    a running dnsmasq reads again when it is told to: nobody who asks meanwhile goes without an answer."""
     lines = [
         f"# DNS, DHCP and TFTP for {site.domain}.",
         f"listen-address=127.0.0.1,{site.helper.address}",
@@ -20,9 +25,66 @@ def render(site: Site, tftp_root: str = boot.TFTP_ROOT) -> str:
         "log-dhcp",
         *_dns(site),
         *_dhcp(site),
+        *(_machines_elsewhere(machines) if machines else _machines_here(site)),
         *_boot(site, tftp_root),
     ]
     return "\n".join(lines) + "\n"
+
+
+def machine_files(site: Site) -> dict[str, str]:
+    """Name → text."""
+    return {
+        _HOSTS: _text(f"{record.value} {record.name}" for record in _hosts(site)),
+        _DHCP_HOSTS: _text(_dhcp_hosts(site)),
+        _DHCP_OPTIONS: _text(_dhcp_options(site)),
+    }
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _machines_elsewhere(folder: str) -> list[str]:
+    return [
+        "",
+        "# The machines are in these, which are read again on SIGHUP.",
+        f"addn-hosts={folder}/{_HOSTS}",
+        f"dhcp-hostsfile={folder}/{_DHCP_HOSTS}",
+        f"dhcp-optsfile={folder}/{_DHCP_OPTIONS}",
+    ]
+
+
+def _machines_here(site: Site) -> list[str]:
+    return [
+        "",
+        "# The machines: names, which are the reverse ones too, and addresses.",
+        *(f"host-record={record.name},{record.value}" for record in _hosts(site)),
+        *(f"dhcp-host={line}" for line in _dhcp_hosts(site)),
+        *(f"dhcp-option={line}" for line in _dhcp_options(site)),
+    ]
+
+
+def _hosts(site: Site) -> list[Record]:
+    """The name an address has in reverse comes first: dnsmasq takes the first name it reads for that."""
+    first = {f"{name}." for name in reverse_names(site).values()}
+    records = [record for record in dns_records(site) if record.kind == "A" and not record.name.startswith("*.")]
+    return sorted(records, key=lambda record: f"{record.name}." not in first)
+
+
+def _dhcp_hosts(site: Site) -> Iterator[str]:
+    for machine in site.machines:
+        # The full name, because a short one can look like a time or a keyword.
+        yield f"{machine.mac},set:{_tag(machine)},{machine.address},{site.fqdn(machine)}"
+
+
+def _dhcp_options(site: Site) -> Iterator[str]:
+    for machine in site.machines:
+        # dnsmasq sends only the first part of the name, though, and a node has the name its machine got here.
+        yield f"tag:{_tag(machine)},{boot.HOST_NAME_OPTION},{site.fqdn(machine)}"
+
+
+def _tag(machine: Machine) -> str:
+    return f"machine-{machine.name}"
 
 
 def _dns(site: Site) -> list[str]:
@@ -43,13 +105,7 @@ def _dns(site: Site) -> list[str]:
         lines += [f"server={server}" for server in site.upstream_dns]
     else:
         lines += ["# Nobody to ask for other names: they do not exist, and that is said at once.", "address=/#/"]
-    return lines + [line for record in _in_order(site) for line in _record(record)]
-
-
-def _in_order(site: Site) -> list[Record]:
-    """The name an address has in reverse comes first: dnsmasq takes the first name it reads for that."""
-    first = {f"{name}." for name in reverse_names(site).values()}
-    return sorted(dns_records(site), key=lambda record: f"{record.name}." not in first)
+    return lines + [line for record in dns_records(site) for line in _record(record)]
 
 
 def _record(record: Record) -> list[str]:
@@ -60,12 +116,11 @@ def _record(record: Record) -> list[str]:
         name = record.name.removeprefix("*.")
         # `local` for the sake of other types than A, which would be asked for elsewhere.
         return [f"address=/{name}/{record.value}", f"local=/{name}/"]
-    # A host record is the reverse one too.
-    return [f"host-record={record.name},{record.value}"] if record.kind == "A" else []
+    return []
 
 
 def _dhcp(site: Site) -> list[str]:
-    lines = [
+    return [
         "",
         "# DHCP. Only machines of the site get an answer; each has its address and its name.",
         "dhcp-authoritative",
@@ -75,15 +130,6 @@ def _dhcp(site: Site) -> list[str]:
         f"dhcp-option=option:dns-server,{site.helper.address}",
         f"dhcp-option=option:domain-search,{site.domain}",
     ]
-    for machine in site.machines:
-        # The full name, because a short one can look like a time or a keyword. dnsmasq sends only its first
-        # part, though, and a node has the name its machine got here: so that is said too.
-        tag, fqdn = f"machine-{machine.name}", site.fqdn(machine)
-        lines += [
-            f"dhcp-host={machine.mac},set:{tag},{machine.address},{fqdn}",
-            f"dhcp-option=tag:{tag},{boot.HOST_NAME_OPTION},{fqdn}",
-        ]
-    return lines
 
 
 def _boot(site: Site, tftp_root: str) -> list[str]:

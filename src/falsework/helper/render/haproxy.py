@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from falsework.site import ports
-from falsework.site.model import Distribution, Machine, Site
+from falsework.site.model import Distribution, Machine, Role, Site
 
 PATH = "haproxy.cfg"
 RUNTIME_SOCKET = "/run/haproxy/admin.sock"
@@ -123,9 +123,13 @@ def _control_plane(site: Site, name: str, port: int, health: str, *settings: str
         default,
         *settings,
         *(_server(machine, port) for machine in site.masters),
-        "# Only while no master is ready.",
-        f"{_server(site.bootstrap, port)} backup",
+        *_backup(site, port),
     )
+
+
+def _backup(site: Site, port: int) -> list[str]:
+    servers = [f"{_server(machine, port)} backup" for machine in site.machines if machine.role is Role.BOOTSTRAP]
+    return ["# Only while no master is ready.", *servers] if servers else []
 
 
 def _ingress(site: Site, name: str, port: int) -> str:

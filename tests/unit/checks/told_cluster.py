@@ -1,0 +1,70 @@
+"""A cluster whose API has what a test says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from falsework.checks.cluster import Cluster
+from falsework.errors import FalseworkError
+from falsework.kube.client import Object, Unreachable
+from falsework.kube.resources import CLUSTER_OPERATORS, CONFIG_MAPS, ETCDS, NODES, Resource
+from falsework.site.load import default_site
+
+SITE = default_site()
+Conditions = dict[str, str]
+
+
+class ToldClient:
+    url = "https://api.lab.falsework.test:6443"
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, bytes]] = [(200, b'{"gitVersion": "v1.2.3"}')]
+
+    def raw(self, _method: str, _path: str) -> tuple[int, bytes]:
+        if not self.answers:
+            raise Unreachable("connection refused")
+        return self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+
+
+class ToldCluster(Cluster):
+    def __init__(self) -> None:
+        self.objects: dict[Resource, dict[str, Object]] = {}
+        self.trouble: FalseworkError | None = None
+        self.client: Any = ToldClient()
+
+    def one(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
+        if self.trouble:
+            raise self.trouble
+        return self.objects.get(resource, {}).get(name)
+
+    def all(self, resource: Resource) -> list[Object]:
+        if self.trouble:
+            raise self.trouble
+        return list(self.objects.get(resource, {}).values())
+
+    def close(self) -> None:
+        pass
+
+    def has(self, resource: Resource, name: str, conditions: Conditions | None = None, **parts: Any) -> None:
+        status = parts.pop("status", {})
+        listed = [
+            {"type": kind, "status": value, "reason": "R", "message": "m"} for kind, value in (conditions or {}).items()
+        ]
+        body = {"metadata": {"name": name}, **parts, "status": {**status, "conditions": listed}}
+        self.objects.setdefault(resource, {})[name] = body
+
+    def has_voters(self, count: int) -> None:
+        addresses = [str(machine.address) for machine in SITE.masters[:count]]
+        self.has(CONFIG_MAPS, "etcd-endpoints", data={f"{index:x}": ip for index, ip in enumerate(addresses)})
+
+    def has_complete(self) -> None:
+        self.has(CONFIG_MAPS, "bootstrap", data={"status": "complete"})
+
+    def has_etcd(self, *nodes: Object, **conditions: str) -> None:
+        self.has(ETCDS, "cluster", conditions, status={"nodeStatuses": list(nodes)})
+
+    def has_node(self, name: str, ready: str) -> None:
+        self.has(NODES, name, {"Ready": ready})
+
+    def has_operator(self, name: str, **conditions: str) -> None:
+        self.has(CLUSTER_OPERATORS, name, conditions)
