@@ -21,6 +21,8 @@ class Step:
 @dataclass(frozen=True)
 class Outcome:
     steps: list[Step]
+    details: dict[str, float]
+    """What happened within the steps → seconds since power on."""
     from_start: float
     from_power_on: float
     machines_cpu_seconds: float
@@ -31,24 +33,29 @@ class Outcome:
     peak_mib: float
     """Anonymous memory of all machines at one moment."""
 
+    def reached(self, name: str) -> float:
+        """Seconds from power on to the end of a step."""
+        return next(step.since_power_on for step in self.steps if step.name == name)
+
 
 def steps_of(began: float, moments: Mapping[str, float], cpu_until: Callable[[float], float]) -> list[Step]:
+    """One after the other by the moments at which they were over."""
     steps = []
-    before = began
-    power_on = moments.get(POWER_ON, began)
+    before, power_on = began, moments.get(POWER_ON, began)
     for name, moment in sorted(moments.items(), key=lambda item: item[1]):
-        spent = cpu_until(moment) - cpu_until(before)
-        steps.append(Step(name, moment - before, moment - power_on, spent))
+        steps.append(Step(name, moment - before, moment - power_on, cpu_until(moment) - cpu_until(before)))
         before = moment
     return steps
 
 
-def table(title: str, outcome: Outcome) -> str:
-    lines = [f"{title:<36} {'wall s':>8} {'CPU s':>8} {'at':>8}   (seconds since power on)"]
-    lines += [
-        f"  {step.name:<34} {step.seconds:8.2f} {step.cpu_seconds:8.2f} {step.since_power_on:8.2f}"
-        for step in outcome.steps
-    ]
-    wall, cpu = outcome.from_start, outcome.machines_cpu_seconds
-    lines.append(f"  {'in all':<34} {wall:8.2f} {cpu:8.2f} {outcome.from_power_on:8.2f}")
-    return "\n".join(lines)
+def table(title: str, outcome: Outcome, *, details: bool) -> str:
+    rows = [(step.since_power_on, _row(step)) for step in outcome.steps]
+    if details:
+        rows += [(at, f"    {name:<52.52} {at:8.2f}") for name, at in outcome.details.items()]
+    total = f"  {'in all':<34} {outcome.from_start:8.2f} {outcome.machines_cpu_seconds:8.2f}"
+    head = f"{title:<36} {'wall s':>8} {'CPU s':>8} {'at s':>8}  since power on"
+    return "\n".join([head, *(text for _, text in sorted(rows)), total])
+
+
+def _row(step: Step) -> str:
+    return f"  {step.name:<34} {step.seconds:8.2f} {step.cpu_seconds:8.2f} {step.since_power_on:8.2f}"

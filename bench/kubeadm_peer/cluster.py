@@ -32,24 +32,29 @@ from falsework.stages.context import Context
 from kubeadm_peer import configs
 from kubeadm_peer.configs import KUBEADM, Secrets
 
+CONTROL_PLANES_JOINED = "control planes joined"
 NODES_READY = "nodes Ready"
 PODS_READY = "pods Ready"
+ENDS = (CONTROL_PLANES_JOINED, NODES_READY, PODS_READY)
+"""What may be taken for the end of it."""
 
 _CONFIG = "/etc/kubernetes/kubeadm.yaml"
 _ADMIN = "/etc/kubernetes/admin.conf"
-_VOTES = "[mark-control-plane]"
-"""Begins the line kubeadm prints when the master's member of etcd is no learner any more."""
+_VOTES = "[kubelet-check] Waiting"
+"""Begins the line kubeadm prints on a master that joins when its member of etcd is no learner any more."""
 
 
 class KubeadmCluster:
-    """`context` is that of a lab whose helper is up. What has happened when is in `moments`."""
+    """`context` is that of a lab whose helper is up. When what was over is in `moments`; machine by machine, in
+    `details`."""
 
-    def __init__(self, context: Context, store: Path) -> None:
+    def __init__(self, context: Context, store: Path, *, with_workers: bool) -> None:
         """`store` has the images."""
         self.moments: dict[str, float] = {}
+        self.details: dict[str, float] = {}
         self._context = context
         self._site = context.site
-        self._machines = (*context.site.masters, *context.site.workers)
+        self._machines = (*context.site.masters, *(context.site.workers if with_workers else ()))
         self._provider = machines.provider(context)
         self._payload = load_payload()
         self._store = store
@@ -102,12 +107,16 @@ class KubeadmCluster:
         self._provider.start(machine.name)
 
     def _join(self, machine: Machine) -> None:
+        is_master = machine.role is Role.MASTER
+
         def heard(line: str) -> None:
-            if line.startswith(_VOTES):
-                self._reached("last control plane votes in etcd")
+            if is_master and line.startswith(_VOTES):
+                self._reached("three voters in etcd")
+                self.details[f"{machine.name} votes in etcd"] = time.time()
 
         self._run_kubeadm(machine, configs.join_config(self._site, machine, self._secrets), "join", heard=heard)
-        self._reached("control planes joined" if machine.role is Role.MASTER else "workers joined")
+        self._reached(CONTROL_PLANES_JOINED if is_master else "workers joined")
+        self.details[f"{machine.name} joined"] = time.time()
 
     def _run_kubeadm(
         self, machine: Machine, config: bytes, *words: str, heard: Callable[[str], None] | None = None
