@@ -65,8 +65,8 @@ class KubeadmCluster:
         first, *others = self._machines
         self._prepare()
         self._switch_on()
-        self._context.wait_for([machines.booted(self._context, machine) for machine in self._machines])
-        self._reached("machines booted")
+        self._await_boot(first)
+        self._reached("first master booted")
         self._run_kubeadm(
             first, configs.init_config(self._site, self._payload, self._secrets), "init", "--upload-certs"
         )
@@ -106,7 +106,11 @@ class KubeadmCluster:
         self._provider.create(spec, self._context.release.os_root, partial(imagestore.seed, self._store))
         self._provider.start(machine.name)
 
+    def _await_boot(self, machine: Machine) -> None:
+        self._context.wait_for([machines.booted(self._context, machine)])
+
     def _join(self, machine: Machine) -> None:
+        self._await_boot(machine)
         is_master = machine.role is Role.MASTER
 
         def heard(line: str) -> None:
