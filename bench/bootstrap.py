@@ -8,18 +8,15 @@ A lab of its own, on this host, removed at the end. The release is built before.
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
 import sys
-import tempfile
 from datetime import datetime
-from pathlib import Path
+
+from throwaway import falsework, throwaway_lab
 
 from falsework.lab.folder import Lab
 from falsework.machines.nspawn import Nspawn
 from falsework.machines.providers import provider_of
-from falsework.release.cache import default_root
 from falsework.site.load import default_site
 from falsework.stages.events import read_events
 
@@ -41,7 +38,6 @@ STEPS = (*ON_CONSOLE, *IN_JOURNAL, "load balancer")
 
 def main(words: list[str]) -> int:
     runs = int(words[0]) if words else 3
-    os.environ["FALSEWORK_STATE"] = str(default_root().parent / "falsework-bench")
     falsework("release", "build")
     results = [one_run() for _ in range(runs)]
     print(f"\n{'seconds since power on':<24}" + "".join(f" {number + 1:>7}" for number in range(runs)))
@@ -55,14 +51,10 @@ def main(words: list[str]) -> int:
 
 
 def one_run() -> dict[str, float]:
-    with tempfile.TemporaryDirectory(prefix="falsework-bench-") as folder:
-        lab = Lab.of(Path(folder) / "site")
-        try:
-            falsework("up", "--until", "helper", "--dir", str(lab.site_folder))
-            falsework("up", "--until", "temporary-control-plane", "--dir", str(lab.site_folder))
-            return measured(lab)
-        finally:
-            falsework("destroy", "--yes", "--dir", str(lab.site_folder))
+    with throwaway_lab() as lab:
+        falsework("up", "--until", "helper", "--dir", str(lab.site_folder))
+        falsework("up", "--until", "temporary-control-plane", "--dir", str(lab.site_folder))
+        return measured(lab)
 
 
 def measured(lab: Lab) -> dict[str, float]:
@@ -96,10 +88,6 @@ def journaled(machines: Nspawn, unit: str, phrase: str) -> float:
     words = ("journalctl", "-b", "-u", unit, "-o", "json", "--no-pager", f"--grep={phrase}")
     first = json.loads(machines.execute(NAME, words).output.splitlines()[0])
     return int(first["__REALTIME_TIMESTAMP"]) / 1e6
-
-
-def falsework(*words: str) -> None:
-    subprocess.run([sys.executable, "-m", "falsework", *words], check=True)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,12 @@ is up before the machines are, and serves workers too. Ends with 1 if a limit is
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
 import sys
-import tempfile
 import time
 from datetime import datetime
 from pathlib import Path
+
+from throwaway import falsework, throwaway_lab
 
 from falsework.assets.keys_in_folder import SSH_KEY
 from falsework.checks.answers import Asker
@@ -23,7 +22,6 @@ from falsework.lab.folder import Lab
 from falsework.machines.nspawn import Nspawn
 from falsework.machines.provider import Power
 from falsework.machines.providers import provider_of
-from falsework.release.cache import default_root
 from falsework.site import ports
 from falsework.site.load import default_site
 from falsework.site.model import Site
@@ -37,14 +35,8 @@ KUBELET_HEALTH = 10248
 
 
 def main() -> int:
-    os.environ["FALSEWORK_STATE"] = str(default_root().parent / "falsework-bench")
-    with tempfile.TemporaryDirectory(prefix="falsework-bench-") as folder:
-        site_folder = Path(folder) / "site"
-        lab = Lab.of(site_folder)
-        try:
-            return measure(lab, default_site())
-        finally:
-            falsework("destroy", "--yes", "--dir", str(site_folder))
+    with throwaway_lab() as lab:
+        return measure(lab, default_site())
 
 
 def measure(lab: Lab, site: Site) -> int:
@@ -120,10 +112,6 @@ def boot_steps(console: Path) -> dict[str, float]:
         elif line.endswith("systemd is up"):
             steps["up"] = seconds
     return steps
-
-
-def falsework(*words: str) -> None:
-    subprocess.run([sys.executable, "-m", "falsework", *words], check=True)
 
 
 if __name__ == "__main__":

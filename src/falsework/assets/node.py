@@ -21,7 +21,7 @@ CONTAINERD_SOCKET = "unix:///run/containerd/containerd.sock"
 KUBELET_CA = "/etc/kubernetes/kubelet-ca.crt"
 MANIFESTS = "/etc/kubernetes/manifests"
 _KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
-_KUBELET_CONF_D = "/etc/openshift/kubelet.conf.d"
+KUBELET_CONF_D = "/etc/openshift/kubelet.conf.d"
 _CONTAINERD_CONF = "/etc/containerd/config.toml"
 _CONTAINERD_SHARED_CONF = "/etc/containerd/shared-kernel.toml"
 # The controllers of cgroup v1 come read-only into a container, and only a second mount at the same place changes that.
@@ -180,7 +180,7 @@ def _kubelet_config(**settings: Any) -> dict[str, Any]:
 
 
 def kubelet_unit(*, standalone: bool) -> Unit:
-    arguments = [f"--config={_KUBELET_CONF}", f"--config-dir={_KUBELET_CONF_D}"]
+    arguments = [f"--config={_KUBELET_CONF}", f"--config-dir={KUBELET_CONF_D}"]
     if not standalone:
         arguments += [f"--bootstrap-kubeconfig={JOIN_KUBECONFIG}", f"--kubeconfig={_NODE_KUBECONFIG}"]
     arguments += ["--node-ip=${KUBELET_NODE_IP}", "--v=2"]
@@ -195,7 +195,7 @@ def kubelet_unit(*, standalone: bool) -> Unit:
             Service={
                 "Type": "notify",
                 "Environment": "KUBELET_NODE_IP=",
-                "ExecStartPre": f"/bin/mkdir -p {MANIFESTS} {_KUBELET_CONF_D}",
+                "ExecStartPre": f"/bin/mkdir -p {MANIFESTS} {KUBELET_CONF_D}",
                 "ExecStart": " ".join(["/usr/bin/kubelet", *arguments]),
                 "Restart": "always",
                 "RestartSec": "1",
@@ -305,7 +305,7 @@ def shared_kernel(sandbox_image: str) -> tuple[File, ...]:
         "imageGCHighThresholdPercent": 100,
     }
     return (
-        File(f"{_KUBELET_CONF_D}/50-shared-kernel.conf", to_yaml(kubelet)),
+        File(f"{KUBELET_CONF_D}/50-shared-kernel.conf", to_yaml(kubelet)),
         File(_CONTAINERD_SHARED_CONF, containerd_config(sandbox_image, shared_kernel=True)),
         File(
             "/etc/systemd/system/containerd.service.d/10-shared-kernel.conf",

@@ -14,6 +14,7 @@ BENCHMARKS = {
     "create-all": "assets of the default site and of one with 500 workers: wall time, memory",
     "lab": "the helper, and six machines that boot at once: wall and CPU seconds, memory",
     "release": "the release from empty caches, warm, verified, and seeded into machines: wall and CPU seconds, disk",
+    "up": "from up to a control plane that stands by itself, stage by stage, beside kubeadm on the same machines",
 }
 
 

@@ -6,10 +6,11 @@ all machines can share them. Only the databases are real copies.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from falsework.release.recipes import Part, key_of
 
 NAME = "image-store"
 NAMESPACE = "k8s.io"
+
+Command = tuple[str | Path, ...]
 
 _SUMS = "sums.json"
 _KEPT = 3
@@ -63,28 +66,40 @@ def image_store(cache: Cache, parts: dict[str, Part], images: Iterable[Image]) -
 
 
 def _import(cache: Cache, parts: dict[str, Part], images: list[Image], root: Path, folder: Path) -> None:
-    programs = folder / "bin"
-    for name in ("containerd", "ctr"):
-        parts[name].install(programs)
-    socket = folder / "socket"
-    config = folder / "config.toml"
-    config.write_text(_CONFIG.format(root=root, state=folder / "state", socket=socket))
-    ctr = (programs / "ctr", "--address", socket, "--namespace", NAMESPACE)
-    # Layers are unpacked through mounts; in a namespace of their own they end with the process.
-    isolated = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child")
-    with daemon((*isolated, programs / "containerd", "--config", config), log=folder / "containerd.log"):
+    with opened(parts, root, folder) as ctr:
         present = set(run((*ctr, "images", "list", "--quiet")).output.split())
         wanted = {name for image in images for name in (image.tagged, image.pinned)}
         if stale := present - wanted:
             run((*ctr, "images", "remove", "--sync", *sorted(stale)))
         new = [image for image in images if image.pinned not in present]
         if new:
-            archive = folder / "images.tar"
-            oci.write_archive(cache, new, archive)
-            run((*ctr, "images", "import", "--platform", "linux/amd64", archive))
-            archive.unlink()
+            add_images(cache, new, ctr, folder)
         for image in new:
             run((*ctr, "images", "tag", "--force", image.tagged, image.pinned))
+
+
+@contextlib.contextmanager
+def opened(parts: dict[str, Part], root: Path, folder: Path) -> Iterator[Command]:
+    """containerd at work on the store in `root`, as long as the block lasts; what it needs besides is in `folder`.
+    Gives the words that begin a `ctr` command to it."""
+    programs = folder / "bin"
+    for name in ("containerd", "ctr"):
+        parts[name].install(programs)
+    socket = folder / "socket"
+    config = folder / "config.toml"
+    config.write_text(_CONFIG.format(root=root, state=folder / "state", socket=socket))
+    # Layers are unpacked through mounts; in a namespace of their own they end with the process.
+    isolated = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child")
+    with daemon((*isolated, programs / "containerd", "--config", config), log=folder / "containerd.log"):
+        yield (programs / "ctr", "--address", socket, "--namespace", NAMESPACE)
+
+
+def add_images(cache: Cache, images: list[Image], ctr: Command, folder: Path) -> None:
+    """From the cache into the store that is open, under the names they are tagged with."""
+    archive = folder / "images.tar"
+    oci.write_archive(cache, images, archive)
+    run((*ctr, "images", "import", "--platform", "linux/amd64", archive))
+    archive.unlink()
 
 
 def differences(store: Path) -> list[str]:

@@ -21,7 +21,7 @@ from falsework.site.model import Helper, Machine
 from falsework.stages.conditions import Condition, Seen
 from falsework.stages.context import Context
 
-_AT_ONCE = 3
+AT_ONCE = 3
 """Machines being made: the disk and a waiting keeper leave time for another."""
 FOLDERS = (CONTAINERD, "/var/lib/etcd", "/var/lib/kubelet")
 """On the host's disk: the first cannot be on an overlay, and the others would be slow there."""
@@ -59,7 +59,7 @@ def switch_on(context: Context, machines: Sequence[Machine]) -> None:
         make(context, machine)
         provider(context).start(machine.name)
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(one, wanted))
 
 

@@ -1,0 +1,1 @@
+"""kubeadm on the lab's machines: what Falsework is measured against."""
