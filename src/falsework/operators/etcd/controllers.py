@@ -16,7 +16,7 @@ from falsework.operators.etcd.credentials import Credentials
 from falsework.operators.etcd.masters import INVENTORY, INVENTORY_NAMESPACE, address_of, inventory_in, masters_in
 from falsework.operators.etcd.members_conditions import members_conditions
 from falsework.operators.etcd.membership import Masters, may_restart_one
-from falsework.operators.etcd.removal import remove_bootstrap
+from falsework.operators.etcd.removal import BootstrapRemoval
 from falsework.operators.etcd.scaling import Scaling
 from falsework.operators.etcd.teardown import judge
 from falsework.operators.runtime.conditions import condition, status_of
@@ -61,6 +61,7 @@ class EtcdOperator:
         self._credentials = Credentials(program)
         self._gateway = Gateway(self._endpoints, self._credentials.context)
         self._scaling = Scaling(self._gateway, program.events.normal)
+        self._removal = BootstrapRemoval(self._gateway, program.events.normal)
         self._waits = Changes(program.log.of("ClusterMemberController").info)
         self._board = Board()
 
@@ -147,7 +148,7 @@ class EtcdOperator:
             return
         known = self._config_maps.get(endpoints.NAME, pod.NAMESPACE)
         annotations = ((known or {}).get("metadata") or {}).get("annotations") or {}
-        wanted = endpoints.endpoints(view, self._masters(), annotations)
+        wanted = endpoints.endpoints(view, self._masters())
         if (
             known is None
             or (known.get("data") or {}) != wanted["data"]
@@ -184,7 +185,7 @@ class EtcdOperator:
             why = "ConfigMap kube-system/bootstrap does not say complete yet"
             self._status.set(running, condition(REMOVED, False, "BootstrapNotComplete", why))
             return None
-        refusal = remove_bootstrap(self._gateway, view, found.bootstrap, self._program.events.normal)
+        refusal = self._removal.attempt(view, found.bootstrap)
         if refusal is not None:
             self._status.set(running, condition(REMOVED, False, "EtcdRefuses", refusal))
             return _RETRY
