@@ -11,8 +11,7 @@ import pytest
 from real_etcd import BOOTSTRAP, MASTERS, RealEtcd
 
 from falsework.errors import FalseworkError
-from falsework.etcd import settings, wal
-from falsework.etcd.gateway import EtcdRefusal
+from falsework.etcd import wal
 from falsework.operators.etcd import decision
 from falsework.operators.etcd.membership import Masters
 from falsework.operators.etcd.removal import BootstrapRemoval
@@ -189,15 +188,3 @@ def test_an_earlier_life_is_archived_and_a_restart_needs_nobody(etcd: RealEtcd, 
     etcd.join("master-0")
     etcd.start(BOOTSTRAP)
     operator.until_voters(BOOTSTRAP, "master-0")
-
-
-def test_quorum_is_kept_against_orders(etcd: RealEtcd, operator: Operator) -> None:
-    operator.add("master-0")
-    etcd.join("master-0")
-    operator.until_voters(BOOTSTRAP, "master-0")
-    etcd.kill("master-0")
-    with pytest.raises((EtcdRefusal, FalseworkError)):
-        etcd.gateway.remove(etcd.member(BOOTSTRAP))
-    etcd.start("master-0")
-    operator.until_voters(BOOTSTRAP, "master-0")
-    assert settings.client_url(etcd.addresses["master-0"]) in etcd.member("master-0").client_urls
