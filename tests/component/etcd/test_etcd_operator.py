@@ -13,7 +13,7 @@ from real_api import RealApi
 from real_etcd import BOOTSTRAP, MASTERS, RealEtcd
 
 from falsework.kube.client import APPLY, Client, Object
-from falsework.kube.resources import CLUSTER_OPERATORS, CONFIG_MAPS, ETCDS, EVENTS, LEASES, NODES, PODS, SECRETS
+from falsework.kube.resources import CLUSTER_OPERATORS, CONFIG_MAPS, ETCDS, EVENTS, LEASES, NODES, POD_DISRUPTION_BUDGETS, PODS, SECRETS
 from falsework.manifests.objects import config_map, named, secret
 from falsework.manifests.operators import etcd as etcd_manifests
 from falsework.release.inventory import Release
@@ -45,7 +45,7 @@ def client(cluster_api: RealApi, etcd: RealEtcd) -> Iterator[Client]:
         CONFIG_MAPS.path("kube-system", "bootstrap"),
         *(NODES.path(name=name) for name in MASTERS),
     ]
-    for resource in (PODS, CONFIG_MAPS, SECRETS, LEASES, EVENTS):
+    for resource in (POD_DISRUPTION_BUDGETS, PODS, CONFIG_MAPS, SECRETS, LEASES, EVENTS):
         for namespace in NAMESPACES:
             items = client.list(resource, namespace).items
             paths += [resource.path(namespace, item["metadata"]["name"]) for item in items]
@@ -123,6 +123,8 @@ def removed_when_complete(client: Client, etcd: RealEtcd, operator: OperatorProc
     until(
         lambda: "annotations" not in client.get(CONFIG_MAPS, "etcd-endpoints", "openshift-etcd")["metadata"], operator
     )
+    budget = "etcd-guard-pdb"
+    until(lambda: client.get(POD_DISRUPTION_BUDGETS, budget, "openshift-etcd")["spec"]["minAvailable"] == 2, operator)
     # It goes without a new revision: nobody is restarted for it.
     assert [*revisions(client)] == [1, 1, 1]
     until(lambda: available(client)["Available"] == "True" and available(client)["Progressing"] == "False", operator)

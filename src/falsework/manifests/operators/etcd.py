@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from falsework.manifests.objects import Manifests
 from falsework.manifests.static_pod_rights import MASTERS, in_operand_namespace
-from falsework.manifests.workload import READ, Workload, core, operator_manifests, read_config
+from falsework.manifests.workload import READ, Workload, core, operator_manifests, read_config, rule
 
 
 def manifests(version: str, images: Mapping[str, str]) -> Manifests:
@@ -21,7 +21,12 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         images={name: images[name] for name in ("etcd", "falsework")},
         cluster_rules=[MASTERS, read_config("infrastructures")],
         roles={
-            "openshift-etcd": in_operand_namespace(),
+            "openshift-etcd": [
+                *in_operand_namespace(),
+                # Guards.
+                core("pods", ("create",)),
+                rule("policy", "poddisruptionbudgets", (*READ, "create", "patch")),
+            ],
             # What it shows to etcd, and whom it trusts.
             "openshift-etcd-operator": [
                 core("secrets", READ, ("etcd-client",)),

@@ -13,6 +13,7 @@ from falsework.kube.resources import CONFIG_MAPS, ETCDS, INFRASTRUCTURES, NODES,
 from falsework.operators.etcd import endpoints, pod
 from falsework.operators.etcd.board import Board
 from falsework.operators.etcd.credentials import Credentials
+from falsework.operators.etcd.guard import Guards
 from falsework.operators.etcd.masters import INVENTORY, INVENTORY_NAMESPACE, address_of, inventory_in, masters_in
 from falsework.operators.etcd.members_conditions import members_conditions
 from falsework.operators.etcd.membership import Masters, may_restart_one
@@ -63,10 +64,11 @@ class EtcdOperator:
         self._scaling = Scaling(self._gateway, program.events.normal)
         self._removal = BootstrapRemoval(self._gateway, program.events.normal)
         self._waits = Changes(program.log.of("ClusterMemberController").info)
+        self._guards = Guards(program, self._pods)
         self._board = Board()
 
     def add_controllers(self) -> None:
-        mine = partial(_named, pod.POD_NAME)
+        mine = partial(_named, f"{pod.POD_NAME}-")
         described = [(self._own, always), (self._inventory, always), *self._target.wakes]
         self._add("TargetConfigController", self._target_config, described, board=False)
         self._add(
@@ -79,6 +81,12 @@ class EtcdOperator:
         endpoints_map = (self._config_maps, partial(_named, endpoints.NAME))
         self._add("EtcdEndpointsController", self._publish_endpoints, [endpoints_map])
         self._add("EtcdMembersController", self._tell_members, [])
+        self._add(
+            "EtcdGuardController",
+            self._keep_guards,
+            [(self._own, always), (self._nodes, always), (self._pods, _is_guard), (self._guards.budgets, always)],
+            board=False,
+        )
         self._add("BootstrapTeardownController", self._tear_down, [(self._complete, always)])
         static_pod_controllers(self._program, OPERAND, may_roll_out=self._may_roll_out)
 
@@ -199,6 +207,11 @@ class EtcdOperator:
             condition(REMOVED, True, reason, "etcd bootstrap member is removed"),
         )
 
+    def _keep_guards(self, _: str) -> None:
+        """From when the masters are on their own: before, nobody drains one, and everything else is more urgent."""
+        if self._bootstrap_is_gone():
+            self._guards.keep(self._nodes.objects())
+
     def _is_complete(self) -> bool:
         noted = self._complete.get("bootstrap", "kube-system") or {}
         return bool((noted.get("data") or {}).get("status") == "complete")
@@ -211,6 +224,10 @@ class EtcdOperator:
 
 def _named(beginning: str, event: WatchEvent) -> str | None:
     return "" if str(event.object["metadata"]["name"]).startswith(beginning) else None
+
+
+def _is_guard(event: WatchEvent) -> str | None:
+    return "" if event.type == "DELETED" and event.object["metadata"]["name"].startswith("etcd-guard-") else None
 
 
 class _IfMoved:
