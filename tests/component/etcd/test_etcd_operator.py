@@ -13,7 +13,17 @@ from real_api import RealApi
 from real_etcd import BOOTSTRAP, MASTERS, RealEtcd
 
 from falsework.kube.client import APPLY, Client, Object
-from falsework.kube.resources import CLUSTER_OPERATORS, CONFIG_MAPS, ETCDS, EVENTS, LEASES, NODES, POD_DISRUPTION_BUDGETS, PODS, SECRETS
+from falsework.kube.resources import (
+    CLUSTER_OPERATORS,
+    CONFIG_MAPS,
+    ETCDS,
+    EVENTS,
+    LEASES,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    SECRETS,
+)
 from falsework.manifests.objects import config_map, named, secret
 from falsework.manifests.operators import etcd as etcd_manifests
 from falsework.release.inventory import Release

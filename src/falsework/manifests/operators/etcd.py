@@ -24,7 +24,7 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
             "openshift-etcd": [
                 *in_operand_namespace(),
                 # Guards.
-                core("pods", ("create",)),
+                core("pods", ("create", "delete")),
                 rule("policy", "poddisruptionbudgets", (*READ, "create", "patch")),
             ],
             # What it shows to etcd, and whom it trusts.

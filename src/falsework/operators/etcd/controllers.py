@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from falsework.errors import FalseworkError
 from falsework.etcd.gateway import Gateway
 from falsework.etcd.settings import QUOTA_BYTES, client_url
 from falsework.kube.client import APPLY, WatchEvent
@@ -74,7 +75,7 @@ class EtcdOperator:
         self._add(
             "ClusterMemberController",
             self._members,
-            [(self._nodes, _IfMoved()), (self._pods, mine), *self._credentials.wakes],
+            [(self._nodes, _IfMoved()), (self._pods, mine), (self._inventory, always), *self._credentials.wakes],
             board=False,
             resync=_LOOK_EVERY,
         )
@@ -84,7 +85,7 @@ class EtcdOperator:
         self._add(
             "EtcdGuardController",
             self._keep_guards,
-            [(self._own, always), (self._nodes, always), (self._pods, _is_guard), (self._guards.budgets, always)],
+            [(self._own, always), (self._nodes, always), *self._guards.wakes],
             board=False,
         )
         self._add("BootstrapTeardownController", self._tear_down, [(self._complete, always)])
@@ -219,15 +220,14 @@ class EtcdOperator:
     def _may_roll_out(self) -> str | None:
         """Asked anew each time: what was healthy ten seconds ago need not be."""
         members = min(3, max(1, len(self._masters().addresses)))
-        return may_restart_one(self._gateway.look(), members)
+        try:
+            return may_restart_one(self._gateway.look(), members)
+        except FalseworkError as error:
+            return f"etcd cannot be asked whether one of its members may be spared: {error.cause or error.what}"
 
 
 def _named(beginning: str, event: WatchEvent) -> str | None:
     return "" if str(event.object["metadata"]["name"]).startswith(beginning) else None
-
-
-def _is_guard(event: WatchEvent) -> str | None:
-    return "" if event.type == "DELETED" and event.object["metadata"]["name"].startswith("etcd-guard-") else None
 
 
 class _IfMoved:

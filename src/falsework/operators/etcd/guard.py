@@ -1,7 +1,7 @@
 """Guards: pods that say whether etcd on their node is ready, and a budget for how many of them may be gone.
 
-Whoever drains a node asks to evict its pods. Static pods cannot be evicted, so it is the guard that is asked for, and the
-API refuses while another member is not ready: no two members are taken away at once.
+Whoever drains a node asks to evict its pods. Static pods cannot be evicted, so it is the guard that is asked for, and
+the API refuses while another member is not ready: no two members are taken away at once.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from falsework.etcd.settings import METRICS_PORT
-from falsework.kube.client import APPLY, Object
+from falsework.kube.client import APPLY, ApiError, Object, WatchEvent
 from falsework.kube.informer import Informer
 from falsework.kube.resources import POD_DISRUPTION_BUDGETS, PODS
 from falsework.manifests.objects import named
 from falsework.operators.etcd.pod import NAMESPACE
+from falsework.operators.runtime.controller import Wake, always
 from falsework.operators.runtime.program import Program
 
 BUDGET = "etcd-guard-pdb"
 _LABELS = {"app": "guard"}
 _BEGINNING = "etcd-guard-"
+_ENDED = ("Failed", "Succeeded")
 _SLEEP = "import signal; signal.sigwait({signal.SIGTERM})"
 
 
@@ -31,8 +33,8 @@ class Guards:
         self._budgets = program.follow(POD_DISRUPTION_BUDGETS, NAMESPACE)
 
     @property
-    def budgets(self) -> Informer:
-        return self._budgets
+    def wakes(self) -> list[Wake]:
+        return [(self._budgets, always), (self._pods, _has_ended)]
 
     def keep(self, masters: Sequence[Object]) -> None:
         """One for each master that may have pods; of a single member none can be spared, so it needs no guard."""
@@ -45,11 +47,27 @@ class Guards:
                 POD_DISRUPTION_BUDGETS, BUDGET, wanted, NAMESPACE, kind=APPLY, field_manager=self._manager
             )
         for node in masters:
-            name = str(node["metadata"]["name"])
-            pod = self._pods.get(f"{_BEGINNING}{name}", NAMESPACE)
-            # On a node that is being emptied, one that has gone stays gone.
-            if pod is None and not (node.get("spec") or {}).get("unschedulable"):
-                self._client.create(PODS, guard(name, self._image))
+            self._keep_guard(str(node["metadata"]["name"]), leaving=bool((node.get("spec") or {}).get("unschedulable")))
+
+    def _keep_guard(self, node: str, *, leaving: bool) -> None:
+        """On a node that is being emptied, one that has gone stays gone."""
+        known = self._pods.get(f"{_BEGINNING}{node}", NAMESPACE)
+        try:
+            if known is None and not leaving:
+                self._client.create(PODS, guard(node, self._image))
+            elif known is not None and (known.get("status") or {}).get("phase") in _ENDED:
+                # Its place is free when it is gone, and that is told.
+                metadata = known["metadata"]
+                self._client.delete(PODS, metadata["name"], NAMESPACE, precondition_uid=metadata["uid"])
+        except ApiError as error:
+            # It is there already, or gone already: the watch brings it.
+            if not error.is_conflict and not error.is_missing:
+                raise
+
+
+def _has_ended(event: WatchEvent) -> str | None:
+    gone = event.type == "DELETED" or (event.object.get("status") or {}).get("phase") in _ENDED
+    return "" if gone and event.object["metadata"]["name"].startswith(_BEGINNING) else None
 
 
 def budget(masters: int) -> Object:
