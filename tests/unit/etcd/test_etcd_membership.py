@@ -128,6 +128,7 @@ def test_what_survives() -> None:
 def test_a_member_may_be_restarted_only_with_one_to_spare() -> None:
     assert may_restart_one(View(VOTERS)) is None
     assert "2 of 3 etcd members are healthy" in str(may_restart_one(View(VOTERS, ill(VOTERS[0]))))
+    assert may_restart_one(View(VOTERS[:1]), needed=1) is None
     assert "lose its quorum" in str(may_restart_one(View((BOOTSTRAP, *VOTERS), ill(BOOTSTRAP))))
 
 
