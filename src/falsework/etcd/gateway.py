@@ -49,6 +49,14 @@ class EtcdRefusal(FalseworkError):  # noqa: N818 - it is etcd's answer
         return "unhealthy cluster" in self.said
 
     @property
+    def is_its_own_trouble(self) -> bool:
+        """Another member may answer: this one learns, has no leader, or stops."""
+        return any(
+            words in self.said
+            for words in ("not supported for learner", "no leader", "request timed out", "server stopped")
+        )
+
+    @property
     def is_done_already(self) -> bool:
         return any(words in self.said for words in ("Peer URLs already exists", "member not found", "not a learner"))
 
@@ -128,16 +136,21 @@ class Gateway:
 
     def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Anyone who answers; the last one who did, first."""
-        silent: EtcdUnreachable | None = None
+        trouble: EtcdUnreachable | EtcdRefusal | None = None
         for url in sorted(self._endpoints(), key=lambda url: url != self._last_good):
             try:
                 answer = self._ask_one(url, path, body, self._patience)
             except EtcdUnreachable as error:
-                silent = error
-                continue
-            self._last_good = url
-            return answer
-        raise silent or EtcdUnreachable("etcd cannot be asked", cause="no member is known")
+                trouble = trouble or error
+            except EtcdRefusal as error:
+                if not error.is_its_own_trouble:
+                    raise
+                # More telling than that others do not answer at all.
+                trouble = error
+            else:
+                self._last_good = url
+                return answer
+        raise trouble or EtcdUnreachable("etcd cannot be asked", cause="no member is known")
 
     def _ask_one(self, url: str, path: str, body: dict[str, Any], patience: Patience) -> dict[str, Any]:
         connection = self._connection(url, patience)

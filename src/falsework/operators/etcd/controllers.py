@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from falsework.errors import FalseworkError
 from falsework.etcd.gateway import Gateway
-from falsework.etcd.settings import QUOTA_BYTES, client_url
+from falsework.etcd.settings import METRICS_PORT, QUOTA_BYTES, client_url
 from falsework.kube.client import APPLY, WatchEvent
 from falsework.kube.informer import Informer
 from falsework.kube.resources import CONFIG_MAPS, ETCDS, INFRASTRUCTURES, NODES, PODS
@@ -16,7 +17,7 @@ from falsework.operators.etcd.credentials import Credentials
 from falsework.operators.etcd.masters import INVENTORY, INVENTORY_NAMESPACE, address_of, inventory_in, masters_in
 from falsework.operators.etcd.members_conditions import members_conditions
 from falsework.operators.etcd.membership import Masters, may_restart_one
-from falsework.operators.etcd.removal import remove_bootstrap
+from falsework.operators.etcd.removal import BootstrapRemoval
 from falsework.operators.etcd.scaling import Scaling
 from falsework.operators.etcd.teardown import judge
 from falsework.operators.runtime.conditions import condition, status_of
@@ -24,6 +25,7 @@ from falsework.operators.runtime.controller import Controller, always
 from falsework.operators.runtime.log import Changes
 from falsework.operators.runtime.program import Program
 from falsework.operators.static_pod.controllers import static_pod_controllers
+from falsework.operators.static_pod.guard import Guard
 from falsework.operators.static_pod.node_statuses import MASTERS
 from falsework.operators.static_pod.operand import Operand
 from falsework.operators.target_config import TargetConfig, pod_data
@@ -61,17 +63,18 @@ class EtcdOperator:
         self._credentials = Credentials(program)
         self._gateway = Gateway(self._endpoints, self._credentials.context)
         self._scaling = Scaling(self._gateway, program.events.normal)
+        self._removal = BootstrapRemoval(self._gateway, program.events.normal)
         self._waits = Changes(program.log.of("ClusterMemberController").info)
         self._board = Board()
 
     def add_controllers(self) -> None:
-        mine = partial(_named, pod.POD_NAME)
+        mine = partial(_named, f"{pod.POD_NAME}-")
         described = [(self._own, always), (self._inventory, always), *self._target.wakes]
         self._add("TargetConfigController", self._target_config, described, board=False)
         self._add(
             "ClusterMemberController",
             self._members,
-            [(self._nodes, _IfMoved()), (self._pods, mine), *self._credentials.wakes],
+            [(self._nodes, _IfMoved()), (self._pods, mine), (self._inventory, always), *self._credentials.wakes],
             board=False,
             resync=_LOOK_EVERY,
         )
@@ -79,7 +82,11 @@ class EtcdOperator:
         self._add("EtcdEndpointsController", self._publish_endpoints, [endpoints_map])
         self._add("EtcdMembersController", self._tell_members, [])
         self._add("BootstrapTeardownController", self._tear_down, [(self._complete, always)])
-        static_pod_controllers(self._program, OPERAND, may_roll_out=self._may_roll_out)
+        # From when the masters are on their own: before, nobody drains one, and everything else is more urgent.
+        guard = Guard(
+            self._program.images["pause"], METRICS_PORT, "/readyz", "HTTP", after=0.0, wanted=self._bootstrap_is_gone
+        )
+        static_pod_controllers(self._program, OPERAND, may_roll_out=self._may_roll_out, guard=guard)
 
     def _add(
         self,
@@ -147,7 +154,7 @@ class EtcdOperator:
             return
         known = self._config_maps.get(endpoints.NAME, pod.NAMESPACE)
         annotations = ((known or {}).get("metadata") or {}).get("annotations") or {}
-        wanted = endpoints.endpoints(view, self._masters(), annotations)
+        wanted = endpoints.endpoints(view, self._masters())
         if (
             known is None
             or (known.get("data") or {}) != wanted["data"]
@@ -184,7 +191,7 @@ class EtcdOperator:
             why = "ConfigMap kube-system/bootstrap does not say complete yet"
             self._status.set(running, condition(REMOVED, False, "BootstrapNotComplete", why))
             return None
-        refusal = remove_bootstrap(self._gateway, view, found.bootstrap, self._program.events.normal)
+        refusal = self._removal.attempt(view, found.bootstrap)
         if refusal is not None:
             self._status.set(running, condition(REMOVED, False, "EtcdRefuses", refusal))
             return _RETRY
@@ -205,7 +212,10 @@ class EtcdOperator:
     def _may_roll_out(self) -> str | None:
         """Asked anew each time: what was healthy ten seconds ago need not be."""
         members = min(3, max(1, len(self._masters().addresses)))
-        return may_restart_one(self._gateway.look(), members)
+        try:
+            return may_restart_one(self._gateway.look(), members)
+        except FalseworkError as error:
+            return f"etcd cannot be asked whether one of its members may be spared: {error.cause or error.what}"
 
 
 def _named(beginning: str, event: WatchEvent) -> str | None:

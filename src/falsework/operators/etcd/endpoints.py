@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from falsework.etcd.members import Member, View
@@ -15,17 +14,12 @@ NAME = "etcd-endpoints"
 BOOTSTRAP_ANNOTATION = "alpha.installer.openshift.io/etcd-bootstrap"
 
 
-def endpoints(view: View, masters: Masters, known: Mapping[str, str]) -> Object:
-    """Voters on masters only: a learner answers no one, and the bootstrap's member will go. `known` are the annotations
-    there are: that of the bootstrap stays, with a dash at its end, to tell that there was one."""
+def endpoints(view: View, masters: Masters) -> Object:
+    """Voters on masters only: a learner answers no one, and the bootstrap's member will go. Where that one is, is said
+    as long as it is there."""
     voters = [member for member in view.voters if member.is_started and masters.owner_of(member)]
     bootstrap = view.named(BOOTSTRAP_MEMBER)
-    retired = f"{BOOTSTRAP_ANNOTATION}-"
-    annotations = {}
-    if bootstrap is not None:
-        annotations[BOOTSTRAP_ANNOTATION] = _address(bootstrap)
-    elif address := known.get(BOOTSTRAP_ANNOTATION) or known.get(retired):
-        annotations[retired] = address
+    annotations = {BOOTSTRAP_ANNOTATION: _address(bootstrap)} if bootstrap is not None else {}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -95,12 +95,13 @@ def may_promote(view: View, member: Member) -> bool:
 
 
 def may_restart_one(view: View, needed: int = 3) -> str | None:
-    """Why no healthy member may be stopped for a while; None if one may. What quorumSafe is in OpenShift."""
+    """Why no healthy member may be stopped for a while; None if one may. OpenShift's quorumSafe. A control plane
+    that is to have fewer than three members never has one to spare: there it is enough that all are well."""
     voters = view.voters
     healthy = len(voters) - len(view.unhealthy(voters))
     if healthy < needed:
         return f"{healthy} of {len(voters)} etcd members are healthy, {needed} must be"
-    if view.spare < 1:
+    if needed >= 3 and view.spare < 1:
         return f"etcd would lose its quorum with one more of {len(voters)} members ({healthy} are healthy)"
     return None
 

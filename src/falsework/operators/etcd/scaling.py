@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from falsework.etcd.gateway import EtcdRefusal, Gateway
 from falsework.etcd.members import View
+from falsework.etcd.settings import peer_url
 from falsework.operators.etcd.membership import Add, Masters, Promote, Remove, Step, plan
 
 Tell = Callable[[str, str], None]
@@ -15,6 +16,9 @@ Tell = Callable[[str, str], None]
 
 _STARTING = 10.0
 """Seconds in which a member that was added may be starting this moment."""
+_GATHERING = 2.0
+"""Seconds for which those who wait wait for the other masters: added together, they start together, while one after the
+other each would have to have started before the next is added."""
 _SOON, _LATER = 0.1, 1.0
 _MOST_LOOKS = 20
 
@@ -35,12 +39,14 @@ class Scaling:
         self._clock = clock
         self._started: set[int] | None = None
         self._unstarted_since: dict[int, float] = {}
+        self._waited_since: float | None = None
 
     def run(self, masters: Masters) -> Outcome:
         for _ in range(_MOST_LOOKS):
             view = self._gateway.look()
             starting = self._note(view)
-            found = plan(view, masters, starting)
+            gathering = self._gathering(view, masters)
+            found = plan(view, replace(masters, waiting=()) if gathering else masters, starting)
             refusals = []
             changed = False
             for step in found.steps:
@@ -53,8 +59,8 @@ class Scaling:
                     break
             if not changed:
                 break
-        pause = _pause(view, bool(starting or refusals), bool(found.waits))
-        return Outcome(view, "; ".join(filter(None, (found.waits, *refusals))), pause)
+        pause = _pause(view, bool(gathering or starting or refusals), bool(found.waits))
+        return Outcome(view, "; ".join(filter(None, (gathering, found.waits, *refusals))), pause)
 
     def _take(self, step: Step) -> str | None:
         """Why etcd will not have it just now; None if it is done."""
@@ -76,6 +82,20 @@ class Scaling:
                 return error.said
             raise
         return None
+
+    def _gathering(self, view: View, masters: Masters) -> str:
+        """Whom those who wait still wait for, if anyone."""
+        outside = {name for name, address in masters.addresses.items() if view.reached_by(peer_url(address)) is None}
+        if not outside & set(masters.waiting):
+            self._waited_since = None
+            return ""
+        now = self._clock()
+        if self._waited_since is None:
+            self._waited_since = now
+        coming = outside - set(masters.waiting)
+        if not coming or now >= self._waited_since + _GATHERING:
+            return ""
+        return f"{', '.join(sorted(coming))} may come in a moment"
 
     def _note(self, view: View) -> list[int]:
         """Who has started since the last look is told; who may be starting this moment is the answer."""
