@@ -17,6 +17,8 @@ ENTRY_POINTS = {
 alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsework's image."""
 
 POD_ENTRY_POINTS = {
+    "etcd-discovery": "falsework.operators.etcd.discovery",
+    "etcd-operator": "falsework.operators.etcd.main",
     "cluster-version-operator": "falsework.operators.cluster_version.main",
     "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
     "kube-controller-manager-operator": "falsework.operators.kube_controller_manager.main",

@@ -39,6 +39,8 @@ class BootstrapFacts:
     control_plane_replicas: int
     masters: tuple[str, ...]
     """Addresses of the machines that take over."""
+    etcd_speed: str
+    """One of the words of `etcd.settings.Speed`."""
     release_version: str
     release_image: str
     images: dict[str, str]

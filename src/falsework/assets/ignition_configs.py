@@ -21,6 +21,7 @@ from falsework.assets.certificates import (
     key_in,
     signers_of,
 )
+from falsework.assets.etcd import speed_of
 from falsework.assets.graph import Asset, Files, Given
 from falsework.assets.ignition import Config
 from falsework.assets.keys_in_folder import ADMIN_KUBECONFIG, SSH_KEY
@@ -215,6 +216,7 @@ def bootstrap_facts(site: Site, payload: Payload) -> BootstrapFacts:
         ),
         control_plane_replicas=site.control_plane_replicas,
         masters=tuple(str(machine.address) for machine in site.masters),
+        etcd_speed=speed_of(site),
         release_version=payload.version,
         release_image=payload.release_image,
         images={name: payload.images[name] for name in IMAGES},

@@ -7,6 +7,8 @@ from typing import Any
 
 from falsework.assets import objects
 from falsework.assets.certificates import certificate_in, key_in
+from falsework.assets.etcd import MANIFEST as ETCD_MANIFEST
+from falsework.assets.etcd import etcd_object, speed_of
 from falsework.assets.graph import Asset, Given
 from falsework.assets.identity import KUBEADMIN, METADATA, hash_of, ids_in
 from falsework.assets.ignition import config
@@ -87,6 +89,8 @@ def _cluster_config(site: Site, payload: Payload) -> list[Asset]:
             data={"config": b""},
         ),
     ]
+    if speed := speed_of(site):
+        assets.append(_plain(ETCD_MANIFEST, etcd_object, speed=speed))
     if site.additional_trust_bundle:
         assets.append(
             _plain(

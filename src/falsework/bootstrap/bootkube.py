@@ -22,10 +22,10 @@ from falsework.bootstrap.facts import load_facts
 from falsework.bootstrap.rendering import Rendering
 from falsework.bootstrap.service import run_service, say
 from falsework.bootstrap.stage_runner import StageRunner
-from falsework.bootstrap.static_pods import ETCD_PORT
 from falsework.bootstrap.waiting import Wait
 from falsework.control_plane.flags import API_PORT
 from falsework.errors import FalseworkError
+from falsework.etcd.settings import CLIENT_PORT
 from falsework.kube.client import Client, Unreachable
 from falsework.manifests.release import api_manifests, config_manifests
 
@@ -99,7 +99,7 @@ class Bootkube:
             self.stages.attempt(f"resolve-{kind}-url", partial(resolve, host), marker=f"{kind}-dns-resolved")
 
     def _wait_for_etcd(self) -> None:
-        Wait(say).until("etcd", lambda: etcd_health.unhealthy(places.TLS, ETCD_PORT))
+        Wait(say).until("etcd", lambda: etcd_health.unhealthy(places.TLS, CLIENT_PORT))
         say("etcd is healthy")
 
     def _cluster_bootstrap(self, rendering: Rendering) -> None:

@@ -13,12 +13,9 @@ from falsework.control_plane.flags import API_GRACE, API_PORT, ApiServerFiles, C
 from falsework.control_plane.kubeconfig_of_files import kubeconfig_of_files
 from falsework.control_plane.pods import Container, Mount, alive, command, pod, ready
 from falsework.control_plane.pods import Pod as Pod
+from falsework.etcd import settings
 
 MCS_PORT = 22623
-ETCD_PORT = 2379
-ETCD_PEER_PORT = 2380
-ETCD_METRICS_PORT = 9978
-ETCD_MEMBER_NAME = "etcd-bootstrap"
 
 _SECRETS = "/etc/kubernetes/secrets"
 _KUBECONFIGS = "/etc/kubernetes/kubeconfigs"
@@ -36,23 +33,24 @@ def etcd(facts: BootstrapFacts) -> Pod:
     peer, serving = (f"{certs}/etcd-{kind}-{facts.fqdn}" for kind in ("peer", "serving"))
     authority = f"{_ETCD_CERTS}/etcd-ca-bundle.crt"
     single_files = ("etcd-ca-bundle.crt", "etcd-client.crt", "etcd-client.key")
-    client_url, peer_url = (f"https://{facts.address}:{port}" for port in (ETCD_PORT, ETCD_PEER_PORT))
+    client_url, peer_url = settings.client_url(facts.address), settings.peer_url(facts.address)
+    timing = settings.timing_of(facts.etcd_speed)
     container = Container(
         "etcd",
         facts.images["etcd"],
         command(
             "etcd",
             {
-                "name": ETCD_MEMBER_NAME,
+                "name": settings.BOOTSTRAP_MEMBER,
                 "data-dir": _ETCD_DATA,
-                "initial-cluster": f"{ETCD_MEMBER_NAME}={peer_url}",
+                "initial-cluster": f"{settings.BOOTSTRAP_MEMBER}={peer_url}",
                 "initial-cluster-state": "new",
                 "initial-cluster-token": facts.domain,
                 "initial-advertise-peer-urls": peer_url,
-                "listen-peer-urls": f"https://0.0.0.0:{ETCD_PEER_PORT}",
+                "listen-peer-urls": f"https://0.0.0.0:{settings.PEER_PORT}",
                 "advertise-client-urls": client_url,
-                "listen-client-urls": f"https://0.0.0.0:{ETCD_PORT}",
-                "listen-metrics-urls": f"http://127.0.0.1:{ETCD_METRICS_PORT}",
+                "listen-client-urls": f"https://0.0.0.0:{settings.CLIENT_PORT}",
+                "listen-metrics-urls": f"http://127.0.0.1:{settings.METRICS_PORT}",
                 "client-cert-auth": "true",
                 "trusted-ca-file": authority,
                 "cert-file": f"{serving}.crt",
@@ -63,7 +61,9 @@ def etcd(facts: BootstrapFacts) -> Pod:
                 "peer-key-file": f"{peer}.key",
                 # All masters may join at once: learners have no vote.
                 "max-learners": str(facts.control_plane_replicas),
-                "quota-backend-bytes": str(8 << 30),
+                "quota-backend-bytes": str(settings.QUOTA_BYTES),
+                "heartbeat-interval": str(timing.heartbeat),
+                "election-timeout": str(timing.election),
             },
         ),
         (
@@ -82,7 +82,7 @@ def etcd(facts: BootstrapFacts) -> Pod:
             "ETCDCTL_CERT": f"{_ETCD_CERTS}/etcd-client.crt",
             "ETCDCTL_KEY": f"{_ETCD_CERTS}/etcd-client.key",
         },
-        probes=alive("/livez", ETCD_METRICS_PORT, "HTTP"),
+        probes=alive("/livez", settings.METRICS_PORT, "HTTP"),
     )
     return pod("openshift-etcd", "etcd-bootstrap-member", container, labels={"k8s-app": "etcd"})
 
@@ -104,7 +104,8 @@ def kube_apiserver(facts: BootstrapFacts) -> Pod:
             f"{_SECRETS}/service-account.pub",
         ),
     )
-    told = flags.kube_apiserver(files, facts.address, [f"https://localhost:{ETCD_PORT}"], facts.service_networks)
+    own_etcd = settings.client_url("localhost")
+    told = flags.kube_apiserver(files, facts.address, [own_etcd], facts.service_networks)
     container = Container(
         "kube-apiserver",
         facts.images["kube-apiserver"],

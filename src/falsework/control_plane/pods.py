@@ -12,6 +12,7 @@ Pod = dict[str, Any]
 class Mount:
     name: str
     host: str
+    """A folder or file of the machine; empty: a folder of the pod's own, which goes with it."""
     path: str
     kind: str = "Directory"
     read_only: bool = True
@@ -29,11 +30,21 @@ class Container:
     of_the_node: dict[str, str] = field(default_factory=dict)
     """Variables whose values each node's kubelet fills in → where it has them, such as status.hostIP."""
     probes: dict[str, Any] = field(default_factory=dict)
+    restarts: dict[str, Any] = field(default_factory=dict)
+    """When it is started anew, where that differs from the pod's other containers."""
 
 
 def pod(
-    namespace: str, name: str, container: Container, *, labels: dict[str, str] | None = None, grace: int = 30
+    namespace: str,
+    name: str,
+    container: Container,
+    *,
+    first: Container | None = None,
+    labels: dict[str, str] | None = None,
+    grace: int = 30,
 ) -> Pod:
+    """`first` has to end well before the container is started."""
+    mounts = {mount.name: mount for each in (first, container) if each is not None for mount in each.mounts}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -51,12 +62,17 @@ def pod(
             "dnsPolicy": "Default",
             "priorityClassName": "system-node-critical",
             "terminationGracePeriodSeconds": grace,
+            **({"initContainers": [_container(first)]} if first is not None else {}),
             "containers": [_container(container)],
-            "volumes": [
-                {"name": mount.name, "hostPath": {"path": mount.host, "type": mount.kind}} for mount in container.mounts
-            ],
+            "volumes": [_volume(mount) for mount in mounts.values()],
         },
     }
+
+
+def _volume(mount: Mount) -> dict[str, Any]:
+    if not mount.host:
+        return {"name": mount.name, "emptyDir": {}}
+    return {"name": mount.name, "hostPath": {"path": mount.host, "type": mount.kind}}
 
 
 def _container(container: Container) -> dict[str, Any]:
@@ -72,10 +88,12 @@ def _container(container: Container) -> dict[str, Any]:
             {"name": mount.name, "mountPath": mount.path, "readOnly": mount.read_only} for mount in container.mounts
         ],
         **container.probes,
+        **container.restarts,
     }
+    # The node's first: others may have them in their values.
     env = [
-        *({"name": name, "value": value} for name, value in container.env.items()),
         *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": p}}} for name, p in container.of_the_node.items()),
+        *({"name": name, "value": value} for name, value in container.env.items()),
     ]
     return {**result, "env": env} if env else result
 

@@ -153,6 +153,13 @@ def _data(entry: dict[str, Any], key: str, folder: Path) -> bytes | None:
     return (folder / entry[key]).read_bytes() if entry.get(key) else None
 
 
+def mutual(authority: bytes, certificate: bytes, key: bytes) -> ssl.SSLContext:
+    """Trusts one authority, and shows a certificate of its own."""
+    context = _context(authority)
+    _load_pair(context, certificate, key)
+    return context
+
+
 def _context(authority: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

@@ -1,0 +1,87 @@
+"""What happens on masters when the operator wants etcd there: the pod is the operator's, the etcd is real, and the
+kubelet between them is played."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+
+from real_etcd import MASTERS, Discovering, RealEtcd
+
+from falsework.kube.client import Client, Object
+from falsework.kube.resources import CONFIG_MAPS, ETCDS, NODES, PODS
+from falsework.operators.etcd.pod import NAMESPACE
+from falsework.operators.runtime.conditions import now
+
+
+class PlayedMasters:
+    def __init__(self, client: Client, etcd: RealEtcd) -> None:
+        self.complaint: BaseException | None = None
+        self.may_start = threading.Event()
+        """Until it is set, etcd is not started on any of them."""
+        self.may_start.set()
+        self._client = client
+        self._etcd = etcd
+        self._pods: dict[str, Discovering] = {}
+        self._started: set[str] = set()
+        self._ready: set[str] = set()
+        self._ended = threading.Event()
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[PlayedMasters]:
+        thread = threading.Thread(target=self._work, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._ended.set()
+            thread.join()
+        if self.complaint is not None:
+            raise self.complaint
+
+    def register(self) -> None:
+        for name in MASTERS:
+            labels = {"node-role.kubernetes.io/master": ""}
+            node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+            self._client.create(NODES, node)
+            address = {"type": "InternalIP", "address": self._etcd.addresses[name]}
+            self._client.patch(NODES, name, {"status": {"addresses": [address]}}, subresource="status")
+
+    def _work(self) -> None:
+        try:
+            while not self._ended.wait(0.05):
+                status = self._client.get(ETCDS, "cluster").get("status") or {}
+                for entry in status.get("nodeStatuses") or ():
+                    self._look(entry["nodeName"], int(entry.get("targetRevision") or 0))
+        except BaseException as error:  # noqa: BLE001 - told to the test
+            self.complaint = error
+
+    def _look(self, node: str, revision: int) -> None:
+        if node not in self._pods and revision:
+            self._create(node, revision)
+            self._pods[node] = self._etcd.discover(node)
+            self._say(node, discovery={"running": {"startedAt": now()}})
+        elif node in self._pods and node not in self._started and self._pods[node].is_done and self.may_start.is_set():
+            self._pods[node].finish()
+            self._etcd.start(node)
+            self._started.add(node)
+            self._say(node, discovery={"terminated": {"exitCode": 0, "reason": "Completed"}})
+        elif node in self._started - self._ready and node in self._etcd.voters():
+            self._ready.add(node)
+            self._say(node, discovery={"terminated": {"exitCode": 0, "reason": "Completed"}}, ready=True)
+
+    def _create(self, node: str, revision: int) -> None:
+        copy = self._client.get(CONFIG_MAPS, f"etcd-pod-{revision}", NAMESPACE)
+        pod: Object = json.loads(copy["data"]["pod.yaml"].replace("REVISION", str(revision)))
+        mirror = {"kubernetes.io/config.mirror": "played", "kubernetes.io/config.hash": "played"}
+        labels = {**pod["metadata"]["labels"], "revision": str(revision)}
+        metadata = {"name": f"etcd-{node}", "namespace": NAMESPACE, "labels": labels, "annotations": mirror}
+        self._client.create(PODS, {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}})
+
+    def _say(self, node: str, discovery: Object, *, ready: bool = False) -> None:
+        first = {"name": "discovery", "state": discovery, "image": "", "imageID": "", "ready": ready, "restartCount": 0}
+        condition = {"type": "Ready", "status": str(ready), "lastTransitionTime": now()}
+        status = {"phase": "Running", "conditions": [condition], "initContainerStatuses": [first]}
+        self._client.patch(PODS, f"etcd-{node}", {"status": status}, NAMESPACE, subresource="status")
