@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from falsework.manifests.workload import READ, Rule, core
+from falsework.manifests.workload import READ, Rule, core, rule
 
 MASTERS = core("nodes", READ)
 
@@ -13,4 +13,12 @@ def in_operand_namespace() -> list[Rule]:
         core("configmaps", (*READ, "create", "update", "patch", "delete")),
         core("secrets", (*READ, "create", "update", "patch")),
         core("pods", READ),
+    ]
+
+
+def for_guards() -> list[Rule]:
+    """In the operand's namespace too, for operators whose operand is guarded against drains."""
+    return [
+        core("pods", ("create", "delete")),
+        rule("policy", "poddisruptionbudgets", (*READ, "create", "patch")),
     ]

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from falsework.kube.resources import KUBE_SCHEDULERS
 from falsework.manifests.objects import Manifests
-from falsework.manifests.static_pod_rights import MASTERS, in_operand_namespace
+from falsework.manifests.static_pod_rights import MASTERS, for_guards, in_operand_namespace
 from falsework.manifests.workload import Workload, operator_manifests
 from falsework.operators.runtime.main import operator_main
 from falsework.operators.runtime.program import Program
 from falsework.operators.static_pod.controllers import static_pod_controllers
+from falsework.operators.static_pod.guard import Guard
 from falsework.operators.static_pod.operand import Operand
 
 NAME, NAMESPACE, PORT = "kube-scheduler-operator", "openshift-kube-scheduler-operator", 9104
@@ -37,7 +38,7 @@ def manifests(version: str) -> Manifests:
         version=version,
         image="registry.example/falsework:1",
         cluster_rules=[MASTERS],
-        roles={OPERAND.namespace: in_operand_namespace()},
+        roles={OPERAND.namespace: [*in_operand_namespace(), *for_guards()]},
     )
     return operator_manifests(workload, "kubeschedulers")
 
@@ -47,7 +48,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def build(program: Program) -> None:
-    static_pod_controllers(program, replace(OPERAND, patience=program.options.patience))
+    guard = Guard("registry.example/pause:1", 10259, "/healthz", "HTTPS", after=0.5)
+    static_pod_controllers(program, replace(OPERAND, patience=program.options.patience), guard=guard)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,17 @@ from real_api import RealApi
 from scheduler_operator import NAME, NAMESPACE, OPERAND
 
 from falsework.kube.client import APPLY, ApiError, Client, Object
-from falsework.kube.resources import CLUSTER_OPERATORS, CONFIG_MAPS, KUBE_SCHEDULERS, LEASES, NODES, PODS, SECRETS
+from falsework.kube.resources import (
+    CLUSTER_OPERATORS,
+    CONFIG_MAPS,
+    KUBE_SCHEDULERS,
+    LEASES,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+)
 from falsework.manifests.objects import named
 from falsework.manifests.operators import machine_config_daemon
 
@@ -98,7 +108,7 @@ def cluster(cluster_api: RealApi, tmp_path: Path) -> Iterator[Cluster]:
     client.replace(KUBE_SCHEDULERS, {**live, "status": {}}, "status")
     client.patch(KUBE_SCHEDULERS, "cluster", {"spec": {"forceRedeploymentReason": None}})
     client.raw("DELETE", f"{PODS.path(OPERAND.namespace)}?gracePeriodSeconds=0")
-    for resource in (CONFIG_MAPS, SECRETS):
+    for resource in (CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, POD_DISRUPTION_BUDGETS):
         client.raw("DELETE", resource.path(OPERAND.namespace))
     with contextlib.suppress(ApiError):
         client.delete(LEASES, f"{NAME}-lock", NAMESPACE)
@@ -123,6 +133,7 @@ def test_revisions_reach_all_masters_and_bad_ones_only_one(cluster: Cluster) -> 
         until(lambda: cluster.condition("NodeInstallerProgressing")["status"] == "False", operator)
         assert cluster.condition("StaticPodsAvailable")["message"] == "3 nodes are active; 3 nodes are at revision 1"
         until(lambda: _said(cluster.client, "Available") == "True", operator)
+        _guarded(cluster, operator)
 
         _one_after_the_other(cluster, kubelets, stack, operator, daemons)
 
@@ -167,6 +178,30 @@ def _one_after_the_other(
     assert kubelets.most_down == 1
     folder = cluster.folder / "master-2" / "static-pod-resources" / "kube-scheduler-pod-4"
     assert (folder / "secrets" / "certificates" / "tls.key").read_bytes() == b"other"
+
+
+def _guarded(cluster: Cluster, operator: OperatorProcess) -> None:
+    """At most one master may be drained: on each stands a guard, which comes back, but not where it is in the way."""
+    client, namespace = cluster.client, OPERAND.namespace
+    client.create(SERVICE_ACCOUNTS, named("v1", "ServiceAccount", "default", namespace))
+
+    def guards() -> dict[str, str]:
+        found = client.list(PODS, namespace, labels="app=guard").items
+        return {pod["spec"]["nodeName"]: pod["metadata"]["uid"] for pod in found}
+
+    until(lambda: len(guards()) == len(MASTERS), operator)
+    budget = client.get(POD_DISRUPTION_BUDGETS, "kube-scheduler-guard-pdb", namespace)["spec"]
+    assert (budget["minAvailable"], budget["selector"]) == (2, {"matchLabels": {"app": "guard"}})
+    client.patch(NODES, MASTERS[0], {"spec": {"unschedulable": True}})
+    old = guards()
+    for node in MASTERS[:2]:
+        client.raw("DELETE", f"{PODS.path(namespace, f'kube-scheduler-guard-{node}')}?gracePeriodSeconds=0")
+    client.delete(POD_DISRUPTION_BUDGETS, "kube-scheduler-guard-pdb", namespace)
+    until(lambda: guards()[MASTERS[1]] != old[MASTERS[1]], operator)
+    until(lambda: client.get(POD_DISRUPTION_BUDGETS, "kube-scheduler-guard-pdb", namespace), operator)
+    assert MASTERS[0] not in guards()
+    client.patch(NODES, MASTERS[0], {"spec": {"unschedulable": None}})
+    until(lambda: MASTERS[0] in guards(), operator)
 
 
 def _a_bad_one(cluster: Cluster, kubelets: PlayedKubelets, operator: OperatorProcess) -> None:

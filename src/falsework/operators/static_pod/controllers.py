@@ -13,6 +13,7 @@ from falsework.operators.runtime.controller import Controller, always
 from falsework.operators.runtime.operator_status import OperatorStatus
 from falsework.operators.runtime.program import Program
 from falsework.operators.static_pod import inputs, mirror_pod, node_statuses
+from falsework.operators.static_pod.guard import Guard, GuardController
 from falsework.operators.static_pod.installer_controller import InstallerController
 from falsework.operators.static_pod.operand import OBJECT, REPORT, Operand
 from falsework.operators.static_pod.pruning import prunable
@@ -20,10 +21,15 @@ from falsework.operators.static_pod.revision_controller import RevisionControlle
 
 
 def static_pod_controllers(
-    program: Program, operand: Operand, *, may_roll_out: Callable[[], str | None] = lambda: None
+    program: Program,
+    operand: Operand,
+    *,
+    may_roll_out: Callable[[], str | None] = lambda: None,
+    guard: Guard | None = None,
 ) -> None:
     """`may_roll_out` is the operator's own gate: the reason why a node on which the operand works must not be touched
-    now, or None. It is asked before each such node; for nodes without any revision it is not."""
+    now, or None. It is asked before each such node; for nodes without any revision it is not. `guard` says how drains
+    are kept from taking too many away."""
     status = program.status
     assert status is not None, "revisions are kept in the operator's object"
     own = program.follow(operand.resource)
@@ -49,6 +55,10 @@ def static_pod_controllers(
     program.add(
         Controller("PruneController", partial(_prune, program.client, operand, own, config_maps), [(own, always)])
     )
+    if guard is not None:
+        guards = GuardController(program, operand, guard, own, nodes, pods)
+        wakes = [(informer, always) for informer in (own, nodes, pods, guards.budgets)]
+        program.add(Controller("GuardController", guards.sync, wakes))
 
 
 def _is_input(operand: Operand, event: WatchEvent) -> str | None:
