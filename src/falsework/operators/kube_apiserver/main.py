@@ -35,6 +35,7 @@ def main(words: list[str]) -> int:
 
 def build(program: Program) -> None:
     program.add(Target(program).controller())
-    static_pod_controllers(program, OPERAND, guard=Guard(program.images["pause"], API_PORT, "/readyz", "HTTPS"))
+    guard = Guard(program.images["pause"], API_PORT, "/readyz", "HTTPS")
+    static_pod_controllers(program, OPERAND, guard=guard)
     csr_ca = program.follow(CONFIG_MAPS, CSR_CA.namespace, fields=f"metadata.name={CSR_CA.name}")
     program.add(certificate_controller(program, TABLE, (csr_ca, always)))
