@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from falsework.config_server import records, rules
+from falsework.config_server.files import Files
 from falsework.config_server.records import Ledger, Served, boot_id, complain
 from falsework.config_server.server import PORT, MachineConfigServer, serve
-from falsework.config_server.source import Files
 from falsework.web.door import Certificate
 from falsework.web.watched import Watched
 

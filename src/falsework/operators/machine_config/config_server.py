@@ -139,7 +139,7 @@ def _rendered_only(body: Object) -> Object:
 
 
 def _options(words: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="machine-config-server", description=__doc__)
+    parser = argparse.ArgumentParser(prog="cluster-machine-config-server", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, help="default: as the pod's service account")
     parser.add_argument("--release-version", default="", help="for the log")
     parser.add_argument("--join", type=Path, default=Path(JOIN), help="a kubeconfig for each machine, by its full name")
