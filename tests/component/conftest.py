@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from real_api import RealApi
 
+from falsework.assets.serialize import to_yaml
+from falsework.bootstrap.apply import apply_all
 from falsework.host import packages
+from falsework.manifests.release import api_manifests, config_manifests
 from falsework.progress import Progress
 from falsework.release.build import build_release
 from falsework.release.cache import Cache, default_root
@@ -53,3 +56,15 @@ def real_api(release: Release, programs: Path, tmp_path_factory: pytest.TempPath
     """A Kubernetes API, for all tests that do not stop it."""
     with RealApi.in_folder(release, programs, tmp_path_factory.mktemp("real-api"), with_signer=True) as api:
         yield api
+
+
+@pytest.fixture(scope="session")
+def cluster_api(real_api: RealApi, tmp_path_factory: pytest.TempPathFactory) -> RealApi:
+    """The same, with the definitions, namespaces and first objects that every cluster has."""
+    folder = tmp_path_factory.mktemp("cluster-api")
+    manifests = folder / "manifests"
+    manifests.mkdir()
+    for name, objects in {**api_manifests(), **config_manifests()}.items():
+        (manifests / name).write_bytes(to_yaml(*objects))
+    assert apply_all(real_api.client(), manifests, print, folder / "all.done") == []
+    return real_api
