@@ -5,6 +5,7 @@ from __future__ import annotations
 from falsework.manifests.objects import (
     Object,
     cluster_role_binding,
+    config_map,
     named,
     service_account,
     user,
@@ -64,6 +65,7 @@ def cluster_objects() -> dict[str, list[Object]]:
         **{file: [_namespace(name, shares_host)] for name, (file, shares_host) in _NAMESPACES.items()},
         **_rights(),
         **{file: [_operator_object(kind)] for kind, file in _OPERATOR_OBJECTS.items()},
+        "0000_80_machine-config_02_served.yaml": [_served()],
     }
 
 
@@ -93,6 +95,14 @@ def _rights() -> dict[str, list[Object]]:
 
 
 def _operator_object(kind: str) -> Object:
-    result = named("operator.openshift.io/v1", kind, "cluster", spec={"managementState": "Managed"})
-    result["metadata"]["annotations"] = {CREATE_ONLY: "true"}
-    return result
+    return _made_once(named("operator.openshift.io/v1", kind, "cluster", spec={"managementState": "Managed"}))
+
+
+def _served() -> Object:
+    """Where Machine Config Servers note who fetched what. Made empty, so that none of them may make others."""
+    return _made_once(config_map("machine-config-served", "openshift-machine-config-operator", {}))
+
+
+def _made_once(body: Object) -> Object:
+    body["metadata"]["annotations"] = {CREATE_ONLY: "true"}
+    return body

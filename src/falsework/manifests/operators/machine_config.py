@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from falsework.manifests.cluster_objects import CREATE_ONLY
-from falsework.manifests.objects import Manifests, config_map
+from falsework.manifests.objects import Manifests
 from falsework.manifests.workload import (
     MASTER,
     READ,
@@ -25,11 +24,7 @@ _INVENTORY = {"openshift-config": [core("configmaps", READ, ("machine-inventory"
 
 
 def manifests(version: str, images: Mapping[str, str]) -> Manifests:
-    return {
-        **_operator(version, images["falsework"]),
-        **_server(version, images["falsework"]),
-        "0000_80_machine-config_02_served.yaml": [_served()],
-    }
+    return {**_operator(version, images["falsework"]), **_server(version, images["falsework"])}
 
 
 def _operator(version: str, image: str) -> Manifests:
@@ -78,10 +73,3 @@ def _server(version: str, image: str) -> Manifests:
         mounts=[join_mount, certificate_mount],
     )
     return daemon_set_manifests(workload, node_selector={MASTER: ""})
-
-
-def _served() -> dict[str, object]:
-    """Made empty, so that nobody needs the right to make others beside it."""
-    result = config_map(_SERVED, _NAMESPACE, {})
-    result["metadata"]["annotations"] = {CREATE_ONLY: "true"}
-    return result
