@@ -19,6 +19,7 @@ alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsew
 POD_ENTRY_POINTS = {
     "cluster-machine-config-server": "falsework.operators.machine_config.config_server",
     "cluster-version-operator": "falsework.operators.cluster_version.main",
+    "machine-approver": "falsework.operators.machine_approver.operator",
     "machine-config-operator": "falsework.operators.machine_config.operator",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
