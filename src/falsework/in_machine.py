@@ -19,7 +19,11 @@ alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsew
 POD_ENTRY_POINTS = {
     "cluster-machine-config-server": "falsework.operators.machine_config.config_server",
     "cluster-version-operator": "falsework.operators.cluster_version.main",
+    "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
+    "kube-controller-manager-operator": "falsework.operators.kube_controller_manager.main",
+    "kube-scheduler-operator": "falsework.operators.kube_scheduler.main",
     "machine-approver": "falsework.operators.machine_approver.operator",
+    "machine-config-daemon": "falsework.node.main",
     "machine-config-operator": "falsework.operators.machine_config.operator",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""

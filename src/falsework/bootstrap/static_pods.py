@@ -10,6 +10,7 @@ from falsework.assets.serialize import to_yaml
 from falsework.bootstrap import places
 from falsework.control_plane import flags
 from falsework.control_plane.flags import API_GRACE, API_PORT, ApiServerFiles, ControllerManagerFiles, Flags, PairFiles
+from falsework.control_plane.kubeconfig_of_files import kubeconfig_of_files
 from falsework.control_plane.pods import Container, Mount, alive, command, pod, ready
 from falsework.control_plane.pods import Pod as Pod
 
@@ -181,21 +182,14 @@ def kubeconfigs(loopback: bytes) -> dict[str, bytes]:
 
 
 def _own_kubeconfig(name: str) -> bytes:
-    certificate = f"{_SECRETS}/kube-control-plane-{name}-client"
-    cluster = {
-        "server": f"https://localhost:{API_PORT}",
-        "certificate-authority": f"{_SECRETS}/kube-apiserver-localhost-ca-bundle.crt",
-    }
-    user = {"client-certificate": f"{certificate}.crt", "client-key": f"{certificate}.key"}
     return to_yaml(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "localhost", "cluster": cluster}],
-            "users": [{"name": name, "user": user}],
-            "contexts": [{"name": name, "context": {"cluster": "localhost", "user": name}}],
-            "current-context": name,
-        }
+        kubeconfig_of_files(
+            "localhost",
+            f"https://localhost:{API_PORT}",
+            f"{_SECRETS}/kube-apiserver-localhost-ca-bundle.crt",
+            name,
+            _pair(f"kube-control-plane-{name}-client"),
+        )
     )
 
 

@@ -69,6 +69,8 @@ class Workload:
     memory: str = "50Mi"
     root: bool = False
     """For what writes the node's files."""
+    node_name: bool = False
+    """Whether it is told on which node it is: NODE_NAME in its environment."""
     mounts: Sequence[Object] = ()
     volumes: Sequence[Object] = ()
 
@@ -103,7 +105,7 @@ class Workload:
         health = {"host": "127.0.0.1", "port": self.port, "path": "/healthz", "scheme": self.scheme}
         readiness = {"httpGet": health, "periodSeconds": 2, "timeoutSeconds": 5}
         mount = {"name": "apiserver-url", "mountPath": API_SERVER_URL, "readOnly": True}
-        return {
+        result: Object = {
             "name": CONTAINER,
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
@@ -125,6 +127,9 @@ class Workload:
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [mount, *self.mounts],
         }
+        if self.node_name:
+            result["env"] = [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]
+        return result
 
     def _rights(self) -> list[Object]:
         subject = service_account(self.name, self.namespace)

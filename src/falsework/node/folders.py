@@ -1,0 +1,62 @@
+"""Folders of files as they are to be, whenever the power fails or the writer is killed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from falsework.files import sync_folder, write_file
+
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+
+
+def make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Exactly these files, by their paths in it, and no others. What is right stays untouched."""
+    wanted = {folder / name: content for name, content in files.items()}
+    folders = sorted({parent for path in wanted for parent in path.parents if parent.is_relative_to(folder)})
+    changed = {path.parent for path in folders if _make(path)}
+    for path in folders:
+        for entry in path.iterdir():
+            if entry not in wanted and entry not in folders:
+                _remove(entry)
+                changed.add(path)
+    for path, content in wanted.items():
+        if not is_file(path, content):
+            if path.is_dir():
+                _remove(path)
+            write_file(path, content, FILE_MODE)
+            changed.add(path.parent)
+    for path in sorted(changed, reverse=True):
+        sync_folder(path)
+
+
+def is_file(path: Path, content: bytes) -> bool:
+    """Whether it is there, with this content and for its owner alone."""
+    try:
+        status = path.lstat()
+        # The mode of a regular file, not of what a link leads to.
+        return (
+            status.st_mode == 0o100000 | FILE_MODE and status.st_size == len(content) and path.read_bytes() == content
+        )
+    except OSError:
+        return False
+
+
+def _make(folder: Path) -> bool:
+    """Whether it is new."""
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    if folder.is_dir():
+        if folder.stat().st_mode & 0o777 != FOLDER_MODE:
+            folder.chmod(FOLDER_MODE)
+        return False
+    folder.mkdir(FOLDER_MODE, parents=True)
+    return True
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
