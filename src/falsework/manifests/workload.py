@@ -110,6 +110,7 @@ class Workload:
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
             "command": [*command, f"--release-version={self.version}", *images, *self.arguments],
+            "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
             "securityContext": {
                 "allowPrivilegeEscalation": False,
                 "readOnlyRootFilesystem": True,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from falsework.kube.informer import Informer, follow
 from falsework.kube.resources import CLUSTER_OPERATORS, CLUSTER_VERSIONS
 from falsework.operators.cluster_version.operator import Operator
 from falsework.operators.cluster_version.payload import Payload, own_payload, payload_in
-from falsework.operators.runtime.leader import Leader
+from falsework.operators.runtime.leader import Leader, own_identity
 from falsework.operators.runtime.log import Log
 from falsework.operators.runtime.options import named_image
 from falsework.operators.runtime.waiting import Bell
@@ -42,7 +40,9 @@ def main(words: list[str]) -> int:
 
 
 def _work(client: Client, payload: Payload, bell: Bell, options: argparse.Namespace) -> int:
-    leader = Leader(client, NAMESPACE, LEASE, _identity(), _LOG.info, lost=bell.end) if options.leader_elect else None
+    leader = (
+        Leader(client, NAMESPACE, LEASE, own_identity(), _LOG.info, lost=bell.end) if options.leader_elect else None
+    )
     if leader is not None and not leader.acquire(bell.ended):
         return 0
     followed: list[Informer] = []
@@ -72,10 +72,6 @@ def _pinned_version() -> str:
     from falsework.release.payload import load_payload
 
     return load_payload().version
-
-
-def _identity() -> str:
-    return f"{socket.gethostname()}_{os.getpid()}"
 
 
 def _parser() -> argparse.ArgumentParser:

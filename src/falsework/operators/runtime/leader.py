@@ -6,6 +6,8 @@ that the clocks of two hosts need not agree. A holder that ends gives the Lease 
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +17,12 @@ from typing import Any
 from falsework.kube.client import ApiError, Client, Object, Unreachable
 from falsework.kube.resources import LEASES
 from falsework.operators.runtime.log import Changes, Say
+
+
+def own_identity() -> str:
+    """The pod's name, if it is told: a container that was restarted goes on at once, and no two pods have the same.
+    The host's name and the process's number are alike in all pods that share a host's network."""
+    return os.environ.get("POD_NAME") or f"{socket.gethostname()}_{os.getpid()}"
 
 
 class Leader:
