@@ -32,6 +32,8 @@ class Validity(Enum):
     """How long a certificate lives, in days."""
 
     DAY = 1
+    MONTH = 30
+    TWO_MONTHS = 60
     YEAR = 365
     THREE_YEARS = 3 * 365
     FIVE_YEARS = 5 * 365

@@ -18,6 +18,7 @@ from falsework.manifests.objects import Manifests, Object, config_map, secret
 ETCD = "openshift-etcd"
 ETCD_OPERATOR = "openshift-etcd-operator"
 KUBE_APISERVER = "openshift-kube-apiserver"
+KUBE_APISERVER_OPERATOR = "openshift-kube-apiserver-operator"
 KUBE_CONTROLLER_MANAGER = "openshift-kube-controller-manager"
 KUBE_SCHEDULER = "openshift-kube-scheduler"
 
@@ -37,6 +38,15 @@ _PAIRS: dict[str, dict[str, str]] = {
         "kubelet-client": "kube-apiserver-to-kubelet-client",
         "localhost-serving-cert-certkey": "kube-apiserver-localhost-server",
         "service-network-serving-certkey": "kube-apiserver-service-network-server",
+    },
+    # Who signs the others' successors.
+    KUBE_APISERVER_OPERATOR: {
+        "aggregator-client-signer": "aggregator-signer",
+        "kube-apiserver-to-kubelet-signer": "kube-apiserver-to-kubelet-signer",
+        "kube-control-plane-signer": "kube-control-plane-signer",
+        "loadbalancer-serving-signer": "kube-apiserver-lb-signer",
+        "localhost-serving-signer": "kube-apiserver-localhost-signer",
+        "service-network-serving-signer": "kube-apiserver-service-network-signer",
     },
     KUBE_CONTROLLER_MANAGER: {
         "csr-signer": "kubelet-signer",
@@ -65,7 +75,11 @@ def cluster_secrets(disk: Disk, facts: BootstrapFacts) -> Manifests:
     """By file names that put each after its namespace."""
     return {
         "0000_12_etcd_01_pki.yaml": [*_plain(disk, ETCD), *_plain(disk, ETCD_OPERATOR), *_etcd(disk, facts)],
-        "0000_20_kube-apiserver_01_pki.yaml": [*_plain(disk, KUBE_APISERVER), *_kube_apiserver(disk, facts)],
+        "0000_20_kube-apiserver_01_pki.yaml": [
+            *_plain(disk, KUBE_APISERVER),
+            *_kube_apiserver(disk, facts),
+            *_plain(disk, KUBE_APISERVER_OPERATOR),
+        ],
         "0000_25_kube-controller-manager_01_pki.yaml": [
             *_plain(disk, KUBE_CONTROLLER_MANAGER),
             _token_keys(disk, "service-account-private-key", KUBE_CONTROLLER_MANAGER, "service-account"),

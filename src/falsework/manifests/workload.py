@@ -112,7 +112,7 @@ class Workload:
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
             "command": [*command, f"--release-version={self.version}", *images, *self.arguments],
-            "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+            "env": [_field("POD_NAME", "metadata.name")],
             "securityContext": {
                 "allowPrivilegeEscalation": False,
                 "readOnlyRootFilesystem": True,
@@ -131,7 +131,7 @@ class Workload:
             "volumeMounts": [mount, *self.mounts],
         }
         if self.node_name:
-            result["env"] = [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]
+            result["env"].append(_field("NODE_NAME", "spec.nodeName"))
         return result
 
     def _rights(self) -> list[Object]:
@@ -237,6 +237,11 @@ def _master_tolerations() -> list[Object]:
         for state, seconds in (("not-ready", _NOT_READY), ("unreachable", _SILENT))
     ]
     return [*there, *leaving]
+
+
+def _field(name: str, path: str) -> Object:
+    """A variable of the environment: something of the pod itself."""
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 def _events() -> list[Rule]:

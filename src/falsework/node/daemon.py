@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from falsework.errors import FalseworkError
-from falsework.kube.client import ApiError, Object, WatchEvent
+from falsework.kube.client import ApiError, Object, Unreachable, WatchEvent
 from falsework.kube.informer import Informer
 from falsework.kube.resources import (
     CONFIG_MAPS,
@@ -15,7 +15,7 @@ from falsework.kube.resources import (
     KUBE_SCHEDULERS,
     Resource,
 )
-from falsework.node.static_pods import Files, StaticPods, fetch
+from falsework.node.static_pods import Revision, StaticPods, fetch
 from falsework.operators.runtime.controller import Controller
 from falsework.operators.runtime.program import Program
 from falsework.operators.static_pod.operand import OBJECT, REPORT
@@ -57,7 +57,7 @@ class Installer:
         self._node = node
         self._static_pods = static_pods
         self._noticed = 0
-        self._fetched: tuple[int, Files] = (0, {})
+        self._installed: Revision | None = None
         self._reported: Object | None = None
 
     def is_news(self, event: WatchEvent) -> str | None:
@@ -75,23 +75,22 @@ class Installer:
             return
         try:
             self._install(revision)
-        except ApiError as error:
-            self._report(revision, f"{error.what}: {error.cause}")
-            raise
         except FalseworkError as error:
-            self._report(revision, f"{error.what}: {error.cause}" if error.cause else error.what)
+            if not _passes(error):
+                self._report(revision, f"{error.what}: {error.cause}" if error.cause else error.what)
             raise
         self._report(revision, "")
         self._prune(own, revision)
 
     def _install(self, revision: int) -> None:
-        operand = self._wanted.operand
-        if self._fetched[0] == revision and self._static_pods.is_in_place(operand, revision, self._fetched[1]):
+        known = self._installed
+        if known is not None and known.number == revision and self._static_pods.has(known):
             return
-        files = fetch(self._client, self._wanted.namespace, revision)
-        if self._static_pods.put(operand, revision, files):
+        operand = self._wanted.operand
+        made = Revision.of(operand, revision, fetch(self._client, self._wanted.namespace, revision))
+        if self._static_pods.put(made):
             self._events.normal("StaticPodInstalled", f"Revision {revision} of {operand} is in place on {self._node}")
-        self._fetched = (revision, files)
+        self._installed = made
 
     def _report(self, revision: int, error: str) -> None:
         data = {"revision": str(revision), "error": error[:1000]}
@@ -125,3 +124,9 @@ class Installer:
     def _entry(self, own: Object) -> Object:
         nodes = (own.get("status") or {}).get("nodeStatuses") or ()
         return next((entry for entry in nodes if entry["nodeName"] == self._node), {"nodeName": self._node})
+
+
+def _passes(error: FalseworkError) -> bool:
+    """Whether it says more about the API at this moment than about the revision."""
+    busy = isinstance(error, ApiError) and (error.status == 429 or error.status >= 500)
+    return busy or isinstance(error, Unreachable)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,7 +16,8 @@ def make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Exactly these files, by their paths in it, and no others. What is right stays untouched."""
     wanted = {folder / name: content for name, content in files.items()}
     folders = sorted({parent for path in wanted for parent in path.parents if parent.is_relative_to(folder)})
-    changed = {path.parent for path in folders if _make(path)}
+    above = [parent for parent in reversed(folder.parents) if not parent.exists()]
+    changed = {path.parent for path in (*above, *folders) if _make(path)}
     for path in folders:
         for entry in path.iterdir():
             if entry not in wanted and entry not in folders:
@@ -34,13 +36,14 @@ def make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 def is_file(path: Path, content: bytes) -> bool:
     """Whether it is there, with this content and for its owner alone."""
     try:
-        status = path.lstat()
-        # The mode of a regular file, not of what a link leads to.
-        return (
-            status.st_mode == 0o100000 | FILE_MODE and status.st_size == len(content) and path.read_bytes() == content
-        )
+        return is_private_file(path) and path.stat().st_size == len(content) and path.read_bytes() == content
     except OSError:
         return False
+
+
+def is_private_file(path: Path) -> bool:
+    """A file of its own, not what a link leads to, and for its owner alone."""
+    return path.lstat().st_mode == stat.S_IFREG | FILE_MODE
 
 
 def _make(folder: Path) -> bool:
@@ -51,7 +54,7 @@ def _make(folder: Path) -> bool:
         if folder.stat().st_mode & 0o777 != FOLDER_MODE:
             folder.chmod(FOLDER_MODE)
         return False
-    folder.mkdir(FOLDER_MODE, parents=True)
+    folder.mkdir(FOLDER_MODE)
     return True
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,32 @@ from falsework.errors import FalseworkError
 from falsework.files import is_draft, remove_tree, sync_folder, write_file
 from falsework.kube.client import Client, Object
 from falsework.kube.resources import CONFIG_MAPS, SECRETS
-from falsework.node.folders import FILE_MODE, is_file, make_folder
+from falsework.node.folders import FILE_MODE, is_file, is_private_file, make_folder
 from falsework.operators.static_pod import inputs
 from falsework.operators.static_pod.mirror_pod import REVISION
 
 Files = dict[str, bytes]
 
 _WORD = re.compile(r"\bREVISION\b")
+
+
+@dataclass(frozen=True)
+class Revision:
+    """One of an operand, ready to be written."""
+
+    operand: str
+    number: int
+    files: Files = field(repr=False)
+    """By their places in the revision's folder."""
+    pod: Object
+    manifest: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, operand: str, number: int, files: Files) -> Revision:
+        from falsework.assets.serialize import to_yaml  # late: a start is quicker without
+
+        pod = pod_of(operand, files, number)
+        return cls(operand, number, files, pod, to_yaml(pod))
 
 
 def fetch(client: Client, namespace: str, revision: int) -> Files:
@@ -60,30 +79,28 @@ class StaticPods:
         self._resources = root / "static-pod-resources"
         self._manifests = root / "manifests"
 
-    def is_in_place(self, operand: str, revision: int, files: Files) -> bool:
-        folder, manifest = self._folder(operand, revision), self._manifest(operand)
-        paths = {folder / name: content for name, content in files.items()}
-        if not all(is_file(path, content) for path, content in paths.items()):
-            return False
-        return _holds(folder / manifest.name, pod := pod_of(operand, files, revision)) and _holds(manifest, pod)
+    def has(self, revision: Revision) -> bool:
+        """Whether all of it is in place."""
+        folder, manifest = self._folder(revision.operand, revision.number), self._manifest(revision.operand)
+        paths = {folder / name: content for name, content in revision.files.items()}
+        paths[folder / manifest.name] = revision.manifest
+        return all(is_file(path, content) for path, content in paths.items()) and _holds(manifest, revision)
 
-    def put(self, operand: str, revision: int, files: Files) -> bool:
+    def put(self, revision: Revision) -> bool:
         """Whether the manifest is a new one. A right one is left as it is: its pod runs on."""
-        from falsework.assets.serialize import to_yaml  # late: a start is quicker without
-
-        manifest = self._manifest(operand)
-        pod = pod_of(operand, files, revision)
-        content = to_yaml(pod)
+        manifest = self._manifest(revision.operand)
         try:
-            make_folder(self._folder(operand, revision), {**files, manifest.name: content})
+            folder = self._folder(revision.operand, revision.number)
+            make_folder(folder, {**revision.files, manifest.name: revision.manifest})
             self._clear_drafts(manifest)
-            if _holds(manifest, pod):
+            if _holds(manifest, revision):
                 return False
-            write_file(manifest, content, FILE_MODE)
+            write_file(manifest, revision.manifest, FILE_MODE)
             sync_folder(manifest.parent)
         except OSError as error:
             raise FalseworkError(
-                f"revision {revision} of {operand} cannot be written", cause=f"{error.filename}: {error.strerror}"
+                f"revision {revision.number} of {revision.operand} cannot be written",
+                cause=f"{error.filename}: {error.strerror}",
             ) from None
         return True
 
@@ -114,14 +131,17 @@ class StaticPods:
                     path.unlink()
 
 
-def _holds(manifest: Path, pod: Object) -> bool:
+def _holds(manifest: Path, revision: Revision) -> bool:
     """Whether this pod is in it, however it is written: only another pod is a reason to start one anew."""
-    import yaml  # late, as above
+    if is_file(manifest, revision.manifest):
+        return True
+    from falsework.assets.serialize import documents_in  # late, as above
 
     try:
-        status = os.lstat(manifest)
-        return status.st_mode == 0o100000 | FILE_MODE and yaml.safe_load(manifest.read_bytes()) == pod
-    except (OSError, yaml.YAMLError):
+        if not is_private_file(manifest):
+            return False
+        return documents_in(str(manifest), manifest.read_bytes()) == (revision.pod,)
+    except (OSError, FalseworkError):
         return False
 
 

@@ -1,12 +1,14 @@
-"""A small operator of static pods for tests. Its patience is short, its inputs are whatever the test writes."""
+"""A small operator of static pods for tests. Its patience and its inputs are whatever the test says."""
 
 from __future__ import annotations
 
+import argparse
 import sys
+from dataclasses import replace
 
 from falsework.kube.resources import KUBE_SCHEDULERS
 from falsework.manifests.objects import Manifests
-from falsework.manifests.static_pod import node_rules, operand_rules
+from falsework.manifests.static_pod_rights import MASTERS, in_operand_namespace
 from falsework.manifests.workload import Workload, operator_manifests
 from falsework.operators.runtime.main import operator_main
 from falsework.operators.runtime.program import Program
@@ -22,7 +24,6 @@ OPERAND = Operand(
     ("config",),
     ("certificates",),
     settle=0.3,
-    patience=2.0,
 )
 
 
@@ -35,15 +36,21 @@ def manifests(version: str) -> Manifests:
         port=PORT,
         version=version,
         image="registry.example/falsework:1",
-        cluster_rules=node_rules(),
-        roles={OPERAND.namespace: operand_rules()},
+        cluster_rules=[MASTERS],
+        roles={OPERAND.namespace: in_operand_namespace()},
     )
     return operator_manifests(workload, "kubeschedulers")
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--patience", type=float)
+
+
 def build(program: Program) -> None:
-    static_pod_controllers(program, OPERAND)
+    static_pod_controllers(program, replace(OPERAND, patience=program.options.patience))
 
 
 if __name__ == "__main__":
-    sys.exit(operator_main(NAME, NAMESPACE, sys.argv[1:], build, port=PORT, resource=KUBE_SCHEDULERS))
+    sys.exit(
+        operator_main(NAME, NAMESPACE, sys.argv[1:], build, port=PORT, resource=KUBE_SCHEDULERS, arguments=arguments)
+    )

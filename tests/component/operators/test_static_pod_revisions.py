@@ -38,8 +38,9 @@ class Cluster:
         self.daemon_account = account_of(api, daemon)
 
     @contextlib.contextmanager
-    def operator(self) -> Iterator[OperatorProcess]:
-        with operator_process(self.api, PROGRAM, self.operator_account, self.folder / "operator.log") as operator:
+    def operator(self, patience: float = 60) -> Iterator[OperatorProcess]:
+        words, log = f"--patience={patience}", self.folder / "operator.log"
+        with operator_process(self.api, PROGRAM, self.operator_account, log, words) as operator:
             yield operator
 
     @contextlib.contextmanager
@@ -115,7 +116,7 @@ def test_revisions_reach_all_masters_and_bad_ones_only_one(cluster: Cluster) -> 
         assert "secret/certificates" in operator.said("no revision can be made")[0]["msg"]
         cluster.write("one")
         began = time.monotonic()
-        until(lambda: cluster.all_at(1), operator)
+        until(lambda: cluster.all_at(1), operator, 60)
         print(f"first revision on three nodes after {time.monotonic() - began:.2f} s")
         assert sorted(kubelets.started) == [(node, 1) for node in MASTERS]
         assert "--rev=1" in cluster.manifests()[0].read_text()
@@ -146,14 +147,29 @@ def _one_after_the_other(
     with contextlib.suppress(ApiError):
         # It ran out, instead of being waited for.
         cluster.client.delete(LEASES, f"{NAME}-lock", NAMESPACE)
-    operator = stack.enter_context(cluster.operator())
-    until(lambda: cluster.nodes()["master-1"]["targetRevision"] == 2, operator)
-    assert cluster.nodes()["master-2"]["targetRevision"] == 0
-    stack.enter_context(cluster.daemon("master-1"))
-    until(lambda: cluster.all_at(2), operator)
+    with cluster.operator() as operator:
+        until(lambda: cluster.nodes()["master-1"]["targetRevision"] == 2, operator)
+        assert cluster.nodes()["master-2"]["targetRevision"] == 0
+        stack.enter_context(cluster.daemon("master-1"))
+        until(lambda: cluster.all_at(2), operator, 60)
     assert kubelets.started[3:] == [(node, 2) for node in MASTERS]
     assert kubelets.most_down == 1
 
+    with cluster.operator(patience=4) as operator:
+        _a_bad_one(cluster, kubelets, operator)
+
+    # A newer one is another matter.
+    with cluster.operator() as operator:
+        cluster.write("three", b"other")
+        until(lambda: cluster.all_at(4), operator, 60)
+    assert "lastFailedRevision" not in cluster.nodes()["master-0"]
+    assert cluster.condition("NodeInstallerDegraded")["status"] == "False"
+    assert kubelets.most_down == 1
+    folder = cluster.folder / "master-2" / "static-pod-resources" / "kube-scheduler-pod-4"
+    assert (folder / "secrets" / "certificates" / "tls.key").read_bytes() == b"other"
+
+
+def _a_bad_one(cluster: Cluster, kubelets: PlayedKubelets, operator: OperatorProcess) -> None:
     # One that does not come up is taken back on the first node, and reaches no other.
     untouched = [path.stat().st_mtime_ns for path in cluster.manifests()[1:]]
     kubelets.comes_up = lambda _, revision: revision != 3
@@ -168,15 +184,6 @@ def _one_after_the_other(
     assert (degraded["status"], degraded["reason"]) == ("True", "InstallerPodFailed")
     assert "is tried again there at" in cluster.condition("NodeInstallerProgressing")["message"]
     assert [path.stat().st_mtime_ns for path in cluster.manifests()[1:]] == untouched
-
-    # A newer one is another matter.
-    cluster.write("three", b"other")
-    until(lambda: cluster.all_at(4), operator)
-    assert "lastFailedRevision" not in cluster.nodes()["master-0"]
-    assert cluster.condition("NodeInstallerDegraded")["status"] == "False"
-    assert kubelets.most_down == 1
-    folder = cluster.folder / "master-2" / "static-pod-resources" / "kube-scheduler-pod-4"
-    assert (folder / "secrets" / "certificates" / "tls.key").read_bytes() == b"other"
 
 
 def _said(client: Client, kind: str) -> str:

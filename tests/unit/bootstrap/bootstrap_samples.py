@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 
 from falsework.assets.bootstrap_facts import BootstrapFacts
-from falsework.assets.catalogue import Step, create
-from falsework.assets.ignition import content_of
 from falsework.assets.ignition_configs import bootstrap_facts
 from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.bootstrap.disk import Disk
@@ -18,18 +15,6 @@ from falsework.site.load import default_site
 @cache
 def sample_facts() -> BootstrapFacts:
     return bootstrap_facts(default_site(), DEFAULT_PAYLOAD)
-
-
-def ignited(folder: Path, scratch: Path) -> Path:
-    """A root as Ignition leaves it: all files of bootstrap.ign."""
-    create(default_site(), scratch, Step.ALL)
-    config = json.loads((scratch / "bootstrap.ign").read_bytes())
-    for entry in config["storage"]["files"]:
-        path = folder / entry["path"].lstrip("/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content_of(entry["contents"]["source"]))
-        path.chmod(entry["mode"])
-    return folder
 
 
 def small(folder: Path) -> Path:

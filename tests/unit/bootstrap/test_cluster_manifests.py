@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from bootstrap_samples import FailingDisk, Killed, ignited, sample_facts, small
+from bootstrap_samples import FailingDisk, Killed, sample_facts, small
 
 from falsework.bootstrap import places
 from falsework.bootstrap.apply import manifest_files
@@ -16,6 +16,7 @@ from falsework.bootstrap.records import Records
 from falsework.bootstrap.rendering import Rendering
 from falsework.bootstrap.stage_runner import StageRunner
 from falsework.manifests.release import api_manifests, config_manifests
+from ignited import ignited
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bootstrap_samples import ignited, sample_facts
+from bootstrap_samples import sample_facts
 
 from falsework.bootstrap import places
 from falsework.bootstrap.cluster_secrets import cluster_secrets
@@ -17,6 +17,7 @@ from falsework.bootstrap.rendering import Rendering
 from falsework.manifests.objects import Object
 from falsework.manifests.release import config_manifests
 from falsework.site.load import default_site
+from ignited import ignited
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 import yaml
-from bootstrap_samples import ignited, sample_facts
+from bootstrap_samples import sample_facts
 
 from falsework.assets.bootstrap_facts import IMAGES, BootstrapFacts, Network
 from falsework.assets.serialize import to_yaml
 from falsework.bootstrap import static_pods
 from falsework.bootstrap.rendering import TEMPORARY
 from falsework.control_plane.flags import SHUTDOWN_DELAY
+from ignited import ignited
 
 GOLDEN = Path(__file__).parent / "golden" / "static-pods.yaml"
 ALL: dict[str, Callable[[BootstrapFacts], static_pods.Pod]] = {

@@ -39,7 +39,8 @@ DAEMON = Workload(
     version="1.2.3",
     image="registry/falsework:1",
     root=True,
-    arguments=["--node=$(NODE)"],
+    node_name=True,
+    arguments=["--node=$(NODE_NAME)"],
     volumes=[host_folder("kubernetes", "/etc/kubernetes")],
     mounts=[{"name": "kubernetes", "mountPath": "/etc/kubernetes"}],
     cluster_rules=[rule("operator.openshift.io", "etcds", READ)],
@@ -127,7 +128,9 @@ def test_a_daemon_runs_everywhere() -> None:
     assert pod["tolerations"] == [{"operator": "Exists"}]
     assert pod["nodeSelector"] == {"kubernetes.io/os": "linux"}
     assert pod["securityContext"]["runAsUser"] == 0
-    assert pod["containers"][0]["command"][-1] == "--node=$(NODE)"
+    (container,) = pod["containers"]
+    assert container["command"][-1] == "--node=$(NODE_NAME)"
+    assert [entry["name"] for entry in container["env"]] == ["POD_NAME", "NODE_NAME"]
     assert [volume["name"] for volume in pod["volumes"]] == ["apiserver-url", "kubernetes"]
     selected = spec_of(daemon_set_manifests(DAEMON, node_selector={MASTER: ""}), "DaemonSet")
     assert selected["template"]["spec"]["nodeSelector"] == {"kubernetes.io/os": "linux", MASTER: ""}

@@ -14,7 +14,7 @@ from falsework.manifests.operators.machine_config_daemon import manifests
 from falsework.node import folders
 from falsework.node.daemon import OPERANDS
 from falsework.node.folders import make_folder
-from falsework.node.static_pods import Files, StaticPods, pod_of
+from falsework.node.static_pods import Files, Revision, StaticPods, pod_of
 
 POD = {
     "apiVersion": "v1",
@@ -32,6 +32,10 @@ def files(pod: Any = POD, certificate: bytes = b"key") -> Files:
         "configmaps/etcd-pod/pod.yaml": json.dumps(pod).encode(),
         "secrets/certs/tls.key": certificate,
     }
+
+
+def revision(number: int, certificate: bytes = b"key") -> Revision:
+    return Revision.of("etcd", number, files(certificate=certificate))
 
 
 def tree(folder: Path) -> dict[str, tuple[str, bytes]]:
@@ -106,31 +110,31 @@ def test_the_manifest_comes_last_and_is_not_written_twice(tmp_path: Path, monkey
         return replaced(draft, path)
 
     monkeypatch.setattr(Path, "replace", replace)
-    assert not static_pods.is_in_place("etcd", 1, files())
-    assert static_pods.put("etcd", 1, files())
+    assert not static_pods.has(revision(1))
+    assert static_pods.put(revision(1))
     assert written[-1] == manifest
     assert yaml.safe_load(manifest.read_bytes()) == pod_of("etcd", files(), 1)
     assert oct(manifest.stat().st_mode) == "0o100600"
     assert (tmp_path / "static-pod-resources/etcd-pod-1/etcd-pod.yaml").read_bytes() == manifest.read_bytes()
-    assert static_pods.is_in_place("etcd", 1, files())
+    assert static_pods.has(revision(1))
     # The same pod in another writing is the same pod.
     manifest.write_text(json.dumps(pod_of("etcd", files(), 1)))
     before = manifest.stat().st_mtime_ns
-    assert not static_pods.put("etcd", 1, files())
+    assert not static_pods.put(revision(1))
     assert manifest.stat().st_mtime_ns == before
-    assert not static_pods.is_in_place("etcd", 1, files(certificate=b"new"))
+    assert not static_pods.has(revision(1, b"new"))
     manifest.write_text(": {")
     (manifest.parent / ".etcd-pod.yaml.abcdefgh").touch()
     (manifest.parent / ".other.abcdefgh").touch()
-    assert static_pods.put("etcd", 2, files())
+    assert static_pods.put(revision(2))
     assert names_in(manifest.parent) == [".other.abcdefgh", "etcd-pod.yaml"]
 
 
 def test_old_folders_go(tmp_path: Path) -> None:
     static_pods = StaticPods(tmp_path)
     assert static_pods.prune("etcd", lambda here: here) == []
-    for revision in (1, 2, 3):
-        static_pods.put("etcd", revision, files())
+    for number in (1, 2, 3):
+        static_pods.put(revision(number))
     other = tmp_path / "static-pod-resources" / "etcd-pod-old"
     other.mkdir()
     assert static_pods.prune("etcd", lambda here: sorted(here)[:2]) == [1, 2]
@@ -143,7 +147,7 @@ def test_a_disk_that_takes_nothing_is_named(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(folders, "write_file", full)
     with pytest.raises(FalseworkError) as caught:
-        StaticPods(tmp_path).put("etcd", 1, files())
+        StaticPods(tmp_path).put(revision(1))
     assert caught.value.what == "revision 1 of etcd cannot be written"
     assert "No space left" in (caught.value.cause or "")
     assert not (tmp_path / "manifests").exists()

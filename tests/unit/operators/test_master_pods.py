@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from falsework.assets.bootstrap_facts import Network
-from falsework.assets.catalogue import Step, create
-from falsework.assets.ignition import content_of
 from falsework.assets.ignition_configs import bootstrap_facts
 from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.bootstrap import static_pods
@@ -24,6 +22,7 @@ from falsework.operators.kube_controller_manager import pod as controller_manage
 from falsework.operators.kube_scheduler import pod as scheduler
 from falsework.operators.site_facts import SiteFacts
 from falsework.site.load import default_site
+from ignited import ignited
 
 FACTS = bootstrap_facts(default_site(), DEFAULT_PAYLOAD)
 SITE = SiteFacts(FACTS.cluster_networks, FACTS.service_networks, "https://api-int.example.com:6443")
@@ -42,13 +41,9 @@ MODULES = {module.NAMESPACE: module for module in (apiserver, controller_manager
 def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """Namespace → what a node finds below the revision's folder: the bootstrap's objects and the operators' own."""
     folder = tmp_path_factory.mktemp("bootstrap")
-    create(default_site(), folder / "assets", Step.ALL)
-    for entry in json.loads((folder / "assets/bootstrap.ign").read_bytes())["storage"]["files"]:
-        path = folder / "root" / entry["path"].lstrip("/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content_of(entry["contents"]["source"]))
+    root = ignited(folder / "root", folder / "assets")
     found: dict[str, set[str]] = {}
-    for objects in cluster_secrets(Disk(folder / "root"), FACTS).values():
+    for objects in cluster_secrets(Disk(root), FACTS).values():
         for body in objects:
             kind, metadata = f"{body['kind'].lower()}s", body["metadata"]
             found.setdefault(metadata["namespace"], set()).update(

@@ -25,6 +25,13 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
             # Which etcd members there are, and how many there will be.
             "openshift-etcd": [core("configmaps", READ, ("etcd-endpoints",))],
             "kube-system": [core("configmaps", READ, ("cluster-config-v1",))],
+            # Certificates it renews, and their signers.
+            "openshift-kube-apiserver-operator": [core("secrets", ("get", "create", "patch", "delete"))],
+            "openshift-config-managed": [core("configmaps", READ, ("csr-controller-ca",))],
+            "openshift-kube-controller-manager": [
+                core("secrets", ("get", "patch"), ("kube-controller-manager-client-cert-key",))
+            ],
+            "openshift-kube-scheduler": [core("secrets", ("get", "patch"), ("kube-scheduler-client-cert-key",))],
         },
     )
     return operator_manifests(workload, "kubeapiservers")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from falsework.kube.resources import KUBE_API_SERVERS
+from falsework.kube.resources import CONFIG_MAPS, KUBE_API_SERVERS
+from falsework.operators.certificates.controller import certificate_controller
 from falsework.operators.kube_apiserver import pod
+from falsework.operators.kube_apiserver.certificates import CSR_CA, TABLE
 from falsework.operators.kube_apiserver.target import Target
+from falsework.operators.runtime.controller import always
 from falsework.operators.runtime.main import operator_main
 from falsework.operators.runtime.program import Program
 from falsework.operators.static_pod.controllers import static_pod_controllers
@@ -31,3 +34,5 @@ def main(words: list[str]) -> int:
 def build(program: Program) -> None:
     program.add(Target(program).controller())
     static_pod_controllers(program, OPERAND)
+    csr_ca = program.follow(CONFIG_MAPS, CSR_CA.namespace, fields=f"metadata.name={CSR_CA.name}")
+    program.add(certificate_controller(program, TABLE, (csr_ca, always)))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from falsework.kube.resources import KUBE_CONTROLLER_MANAGERS
 from falsework.operators.api_client_target import api_client_target
+from falsework.operators.certificates.controller import certificate_controller
 from falsework.operators.kube_controller_manager import pod
+from falsework.operators.kube_controller_manager.certificates import TABLE
 from falsework.operators.runtime.main import operator_main
 from falsework.operators.runtime.program import Program
 from falsework.operators.static_pod.controllers import static_pod_controllers
@@ -30,3 +32,4 @@ def build(program: Program) -> None:
     image = program.images[pod.NAME]
     program.add(api_client_target(program, OPERAND, pod.KUBECONFIG, pod.CLIENT, lambda facts: pod.pod(image, facts)))
     static_pod_controllers(program, OPERAND)
+    program.add(certificate_controller(program, TABLE))

@@ -13,7 +13,7 @@ from falsework.operators.runtime.program import Program
 from falsework.operators.static_pod import mirror_pod, node_statuses
 from falsework.operators.static_pod.operand import REPORT, Operand
 from falsework.operators.static_pod.progress import Progress
-from falsework.operators.static_pod.rollout import Plan, Seen, plan
+from falsework.operators.static_pod.rollout import FAILED_EVENT, Plan, Seen, plan
 
 _ASK_AGAIN = 2.0
 _NOT_ASKED = "the operator has yet to be asked whether it may be done now"
@@ -58,7 +58,7 @@ class InstallerController:
 
         self._status.update(change)
         for reason, message in made.happened:
-            self._events.normal(reason, message)
+            (self._events.warning if reason == FAILED_EVENT else self._events.normal)(reason, message)
         if gate and made.waits == gate:
             made.look_again(0.0 if gate == _NOT_ASKED else _ASK_AGAIN)
         return made.again

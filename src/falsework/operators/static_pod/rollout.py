@@ -21,6 +21,8 @@ INSTALLER_FAILED = "InstallerFailed"
 OPERAND_FAILED = "OperandFailedFallback"
 """It was written, and its pod did not come up."""
 
+FAILED_EVENT = "InstallerPodFailed"
+
 _FAILURE = (
     "lastFailedRevision",
     "lastFailedTime",
@@ -97,7 +99,8 @@ def _arrive(node: Object, look: Seen, result: Plan) -> None:
         return
     if _target(node) == look.pod.revision:
         if _current(node) != _target(node):
-            result.happened.append(("NodeCurrentRevisionChanged", _moved(node, _target(node))))
+            what = f"Updated node {_moved(node, _target(node))} because static pod is ready"
+            result.happened.append(("NodeCurrentRevisionChanged", what))
         node |= {"currentRevision": _target(node), "targetRevision": 0}
         if _failed(node) <= _current(node):
             for key in _FAILURE:
@@ -137,9 +140,7 @@ def _fail(operand: Operand, node: Object, look: Seen, now: datetime, result: Pla
             node["lastFallbackCount"] = int(node.get("lastFallbackCount") or 0) + 1
     # A node with nothing to go back to keeps what it has: it may still come up.
     what = f"; going back to revision {current}" if current else ""
-    result.happened.append(
-        ("InstallerPodFailed", f"Revision {target} failed on {node['nodeName']}: {'; '.join(errors)}{what}")
-    )
+    result.happened.append((FAILED_EVENT, f"Revision {target} failed on {node['nodeName']}: {'; '.join(errors)}{what}"))
 
 
 def _start_one(operand: Operand, latest: int, seen: Mapping[str, Seen], now: datetime, gate: str, result: Plan) -> None:
@@ -197,11 +198,11 @@ def _aim(node: Object, revision: int, result: Plan) -> None:
     if _target(node) == revision or (_current(node) == revision and not _target(node)):
         return
     node["targetRevision"] = revision
-    result.happened.append(("NodeTargetRevisionChanged", _moved(node, revision)))
+    result.happened.append(("NodeTargetRevisionChanged", f"Updating node {_moved(node, revision)}"))
 
 
 def _moved(node: Object, revision: int) -> str:
-    return f'Updating node "{node["nodeName"]}" from revision {_current(node)} to {revision}'
+    return f'"{node["nodeName"]}" from revision {_current(node)} to {revision}'
 
 
 def _is_ready(node: Object, seen: Mapping[str, Seen]) -> bool:
