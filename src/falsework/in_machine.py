@@ -25,6 +25,7 @@ POD_ENTRY_POINTS = {
     "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
     "kube-controller-manager-operator": "falsework.operators.kube_controller_manager.main",
     "kube-scheduler-operator": "falsework.operators.kube_scheduler.main",
+    "machine-approver": "falsework.operators.machine_approver.operator",
     "machine-config-daemon": "falsework.node.main",
     "machine-config-operator": "falsework.operators.machine_config.operator",
     "network-operator": "falsework.operators.network.main",

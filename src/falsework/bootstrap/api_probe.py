@@ -1,10 +1,12 @@
-"""Whether an API server says it is ready, as a load balancer asks it: no credential, one connection, one answer."""
+"""Whether an API server answers, and whether it says it is ready, as a load balancer asks it."""
 
 from __future__ import annotations
 
 import http.client
 import ssl
 from pathlib import Path
+
+from falsework.kube.client import Client, Unreachable
 
 _PATIENCE = 3.0
 
@@ -26,6 +28,15 @@ def not_ready(host: str, port: int, authority: Path | None) -> str | None:
     except (OSError, http.client.HTTPException) as error:
         return f"https://{host}:{port}/readyz does not answer: {error}"
     return refusal(response.status, body)
+
+
+def silent(client: Client) -> str | None:
+    """Why there is no answer; any answer will do."""
+    try:
+        client.raw("GET", "/readyz")
+    except Unreachable as error:
+        return f"{error.what} ({error.cause})" if error.cause else error.what
+    return None
 
 
 def refusal(status: int, body: bytes) -> str | None:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from falsework.bootstrap import places
+from falsework.bootstrap import api_probe, places
 from falsework.bootstrap.node_roles import NodeRoles
 from falsework.bootstrap.records import Records
 from falsework.bootstrap.service import run_service, say
+from falsework.bootstrap.waiting import Wait
 from falsework.config_server.records import SERVED_PATH
 from falsework.csr import decisions
 from falsework.csr.approver import Approver
@@ -47,14 +48,18 @@ def approve(settings: Settings, records: Records) -> None:
         raise FalseworkError(f"{settings.inventory} cannot be read", cause=str(error.strerror)) from None
     client = Client.from_kubeconfig(settings.kubeconfig)
     fetched = Fetched.in_this_boot(settings.served)
+
+    def is_over() -> bool:
+        return not settings.forever and settings.done.exists()
+
     with records.stage("approve-csr"):
         end = "for as long as this runs" if settings.forever else "until bootstrapping is complete"
         say(f"Approving the CSR requests of this site's {len(machines)} machines {end}...")
+        # Asked often, so that no machine waits for us: who follows an API that is not there asks less and less often.
+        Wait(say).until("the Kubernetes API", lambda: None if is_over() else api_probe.silent(client))
         roles = {name: machine.role for name, machine in machines.items()}
         with NodeRoles(client, roles, settings.served, say):
-            Approver(client, machines, fetched, settings.decisions, say).run(
-                lambda: not settings.forever and settings.done.exists()
-            )
+            Approver(client, machines, fetched, settings.decisions, say).run(is_over)
         say("Bootstrapping is complete: no more CSR requests are approved here.")
 
 

@@ -109,7 +109,7 @@ class Bootkube:
         say("Waiting up to 20m0s for the Kubernetes API")
         say("Waiting for API server to come up...")
         wait = Wait(say, limit=_API_LIMIT)
-        wait.until("the Kubernetes API", lambda: api_silent(client))
+        wait.until("the Kubernetes API", lambda: api_probe.silent(client))
         rendering.start_clients()
         wait.until("the Kubernetes API", lambda: api_missing(client))
         say("API is up")
@@ -198,15 +198,6 @@ class Applying(threading.Thread):
     def _check(self) -> None:
         if self._error is not None:
             raise self._error
-
-
-def api_silent(client: Client) -> str | None:
-    """Any answer will do."""
-    try:
-        client.raw("GET", "/readyz")
-    except Unreachable as error:
-        return pivot.one_line(error)
-    return None
 
 
 def api_missing(client: Client) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,8 +15,10 @@ from falsework.csr.knowledge import BOOT_ID, boots_in, machines_of, reason_again
 from falsework.csr.request import Request
 from falsework.csr.rules import Decision, Knowledge, judge
 from falsework.errors import FalseworkError
-from falsework.kube.client import ApiError, Client
-from falsework.kube.resources import CSRS, NODES
+from falsework.kube.client import ApiError, Client, Object
+from falsework.kube.resources import CONFIG_MAPS, CSRS, NODES
+from falsework.operators.machine_approver import knowledge as machine_approver
+from falsework.operators.machine_config import names
 from falsework.site.model import Site
 
 _BY_HAND = "FalseworkApprove"
@@ -75,13 +78,26 @@ class Requests:
         return told_by_approver(self.read_file)
 
     def _not_fetched(self, node: str) -> str | None:
+        """From a master's server, or, while there is a bootstrap machine, from its own."""
+        reason = machine_approver.reason_against(node, self._served_by_masters, time.time())
+        if reason is None:
+            return None
         try:
             served = self.read_file(SERVED_PATH)
         except FileNotFoundError:
             served = b""
         except FalseworkError as error:
-            return f"whether {node} has fetched its config cannot be known: {error.what}"
+            return f"{reason}; the bootstrap machine cannot be asked: {error.what}"
         return reason_against(node, boots_in(served), self.read_file(str(BOOT_ID)).decode())
+
+    @cached_property
+    def _served_by_masters(self) -> Object | None:
+        try:
+            return self.client.get(CONFIG_MAPS, names.SERVED, names.NAMESPACE)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+            return None
 
     def _get(self, name: str) -> dict[str, object]:
         try:

@@ -5,8 +5,8 @@ for: denials, events, the file of decisions. A request that waits for something 
 again when that changes. Nothing is remembered that the API does not have: after a restart it all begins anew.
 
 Rights it needs: certificatesigningrequests get, list and watch; certificatesigningrequests/approval update; signers
-approve (all of them, as it denies what joining machines ask of others); nodes get, list and watch; events create in
-`default`. Machines need the ClusterRole system:node-bootstrapper for the group system:bootstrappers; nodes, to renew
+approve (all of them, where it denies what joining machines ask of others too); nodes get, list and watch; events create
+in `default`. Machines need the ClusterRole system:node-bootstrapper for the group system:bootstrappers; nodes, to renew
 their own certificates, system:certificates.k8s.io:certificatesigningrequests:selfnodeclient for system:nodes.
 """
 
@@ -20,11 +20,11 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from falsework.csr import decide
 from falsework.csr.decisions import Decisions, noted, noted_as_decided
 from falsework.csr.events import NAMESPACE, event
-from falsework.csr.knowledge import Fetched
 from falsework.csr.request import Request
 from falsework.csr.rules import Decision, Kind, Knowledge, KnownMachine, Verdict, Why, judge
 from falsework.errors import FalseworkError
@@ -51,13 +51,36 @@ Errand = tuple[str, Callable[[], object]]
 """The request it is about, and what to do."""
 
 
+class WhoFetched(Protocol):
+    def refresh(self) -> bool:
+        """Look again; whether something has changed."""
+
+    def reason_against(self, node: str) -> str | None:
+        """Why a machine counts as one that has not fetched its config; None if it has."""
+
+
 class Approver:
+    """`decisions` is the file that says what was decided; without one, the log and the events do. `left_to_others`
+    says of what is not approved whether somebody else knows better: it is not spoken about, and looked at again."""
+
     def __init__(
-        self, client: Client, machines: Mapping[str, KnownMachine], fetched: Fetched, decisions: Path, say: Say
+        self,
+        client: Client,
+        machines: Mapping[str, KnownMachine],
+        fetched: WhoFetched,
+        decisions: Path | None,
+        say: Say,
+        *,
+        component: str = "approve-csr",
+        left_to_others: Callable[[Verdict], bool] = lambda _: False,
     ) -> None:
         self._client = client
         self._fetched = fetched
         self._say = say
+        self._component = component
+        self._left_to_others = left_to_others
+        self.turned = time.monotonic()
+        """When the loop last came round."""
         self._decisions = Decisions(decisions)
         self._budget = Budget()
         self._queue = WorkQueue()
@@ -82,8 +105,9 @@ class Approver:
             self._requests.start()
             looked = 0.0
             while True:
-                if time.monotonic() - looked >= _LOOK:
-                    looked = time.monotonic()
+                self.turned = time.monotonic()
+                if self.turned - looked >= _LOOK:
+                    looked = self.turned
                     if is_over():
                         return
                     self._look_around()
@@ -170,6 +194,8 @@ class Approver:
     def _refuse(self, body: Object, request: Request, verdict: Verdict) -> None:
         if verdict.decision is Decision.WAIT and verdict.why in _MAY_PASS:
             self._waiting[verdict.machine].add(request.name)
+        if self._left_to_others(verdict):
+            return
         is_news = self._decisions.note(noted(request, verdict))
         if verdict.decision is Decision.DENY:
             message = f"Denied by Falsework's rules: {verdict.message}"
@@ -181,7 +207,7 @@ class Approver:
             return
         word = "Denied" if verdict.decision is Decision.DENY else "Not approved"
         self._say(f"{word}: {request.name}: {verdict.message} ({verdict.why})")
-        told = event(request, str(verdict.why), f"{word}: {verdict.message}")
+        told = event(request, str(verdict.why), f"{word}: {verdict.message}", self._component)
         self._clerk.send("", lambda: self._client.create(EVENTS, told, NAMESPACE))
 
     def _try_again(self, name: str, error: FalseworkError) -> None:

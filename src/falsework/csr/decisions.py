@@ -66,7 +66,9 @@ def _noted(request: Request, decision: str, reason: str, message: str, machine: 
 
 
 class Decisions:
-    def __init__(self, path: Path) -> None:
+    """Without a path nothing is written: then it only knows what is news."""
+
+    def __init__(self, path: Path | None) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._noted: dict[str, Noted] = {}
@@ -96,7 +98,7 @@ class Decisions:
     def write(self) -> None:
         """If something is new."""
         with self._lock:
-            if self._is_written:
+            if self._is_written or self._path is None:
                 return
             entries, left_out = list(self._noted.values()), self._left_out
             self._is_written = True

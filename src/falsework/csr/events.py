@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from falsework.csr.request import Request
 from falsework.kube.client import Object
 
-COMPONENT = "approve-csr"
 NAMESPACE = "default"
 """Where events about what is in no namespace are."""
 
 
-def event(request: Request, reason: str, message: str) -> Object:
+def event(request: Request, reason: str, message: str, component: str) -> Object:
     """Its name is made of what it says: told again, by a restarted approver too, it is the same event."""
     told = hashlib.sha256(f"{request.uid} {reason} {message}".encode()).hexdigest()[:16]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -30,9 +29,9 @@ def event(request: Request, reason: str, message: str) -> Object:
         "type": "Warning",
         "reason": reason,
         "message": message[:1000],
-        "source": {"component": COMPONENT},
-        "reportingComponent": COMPONENT,
-        "reportingInstance": COMPONENT,
+        "source": {"component": component},
+        "reportingComponent": component,
+        "reportingInstance": component,
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,

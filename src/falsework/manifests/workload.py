@@ -102,7 +102,9 @@ class Workload:
     def _container(self) -> Object:
         images = [f"--image={name}={reference}" for name, reference in sorted(self.images.items())]
         command = ["/usr/bin/python3", "-m", "falsework.in_machine", self.entry_point]
-        health = {"host": "127.0.0.1", "port": self.port, "path": "/healthz", "scheme": self.scheme}
+        health: Object = {"host": "127.0.0.1", "port": self.port, "path": "/healthz"}
+        if self.scheme != "HTTP":
+            health["scheme"] = self.scheme
         readiness = {"httpGet": health, "periodSeconds": 2, "timeoutSeconds": 5}
         mount = {"name": "apiserver-url", "mountPath": API_SERVER_URL, "readOnly": True}
         result: Object = {

@@ -19,7 +19,10 @@ from falsework.csr import decide, decisions
 from falsework.csr.knowledge import BOOT_ID
 from falsework.csr.request import CLIENT_SIGNER
 from falsework.errors import FalseworkError
-from falsework.kube.resources import CSRS
+from falsework.kube.client import APPLY
+from falsework.kube.resources import CONFIG_MAPS, CSRS, NAMESPACES
+from falsework.manifests.objects import config_map, named
+from falsework.operators.machine_config import names
 
 
 @pytest.fixture
@@ -76,11 +79,26 @@ def test_what_the_rules_allow_is_approved(site: ApproverProcess, requests: Reque
 def test_a_person_may_know_better(site: ApproverProcess, requests: Requests, files: dict[str, bytes]) -> None:
     name = ask(site)
     files.clear()
-    with pytest.raises(FalseworkError, match="cannot be known: bootstrap is off") as caught:
+    with pytest.raises(FalseworkError, match="cannot be asked: bootstrap is off") as caught:
         requests.approve(name, force=False)
     assert "--force" in str(caught.value.fix)
     requests.approve(name, force=True)
     site.wait_for_certificate(name)
+
+
+def test_a_fetch_from_the_masters_counts(site: ApproverProcess, requests: Requests, files: dict[str, bytes]) -> None:
+    """There may be no bootstrap machine any more."""
+    name = ask(site)
+    files.clear()
+    fetch = json.dumps({"time": time.time(), "config": "rendered"})
+    namespace = named("v1", "Namespace", names.NAMESPACE)
+    site.admin.patch(NAMESPACES, names.NAMESPACE, namespace, kind=APPLY)
+    noted = config_map(names.SERVED, names.NAMESPACE, {site.node("master-0"): fetch})
+    site.admin.patch(CONFIG_MAPS, names.SERVED, noted, names.NAMESPACE, kind=APPLY)
+    try:
+        assert requests.approve(name, force=False).decision == "approve"
+    finally:
+        site.admin.patch(CONFIG_MAPS, names.SERVED, {"data": None}, names.NAMESPACE)
 
 
 def test_what_is_denied_or_missing_is_said(site: ApproverProcess, requests: Requests) -> None:

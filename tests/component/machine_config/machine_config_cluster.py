@@ -59,8 +59,7 @@ def machine_config_cluster(api: RealApi, addresses: dict[str, str] | None = None
             for item in client.list(resource).items:
                 client.delete(resource, item["metadata"]["name"])
         client.delete(CONFIG_MAPS, names.INVENTORY, names.INVENTORY_NAMESPACE)
-        served = client.get(CONFIG_MAPS, names.SERVED, names.NAMESPACE)
-        client.replace(CONFIG_MAPS, {**served, "data": {}})
+        client.patch(CONFIG_MAPS, names.SERVED, {"data": None}, names.NAMESPACE)
         client.delete(CLUSTER_OPERATORS, "machine-config")
 
 

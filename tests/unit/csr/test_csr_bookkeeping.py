@@ -46,7 +46,7 @@ def test_nobody_takes_all_of_the_budget() -> None:
 
 def test_an_event_that_says_the_same_is_the_same() -> None:
     request = Request.of({"metadata": {"name": "csr-1", "uid": "u"}})
-    first, second, other = event(request, "R", "why"), event(request, "R", "why"), event(request, "R", "else")
+    first, second, other = (event(request, "R", text, "us") for text in ("why", "why", "else"))
     assert first["metadata"] == second["metadata"] != other["metadata"]
     assert first["involvedObject"]["uid"] == "u"
 

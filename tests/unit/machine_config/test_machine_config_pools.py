@@ -109,11 +109,9 @@ def test_what_cannot_be_rendered_is_degraded_until_it_can() -> None:
     assert said(new_status({**found, "status": status}, [], "now"))["Degraded"] == "False"
 
 
-@pytest.mark.parametrize(("updated", "name"), [(0, "old"), (1, "new")])
-def test_new_machines_get_what_another_one_has_survived(updated: int, name: str) -> None:
-    found = pool("worker")
-    found["status"]["updatedMachineCount"] = updated
-    assert config_to_serve(found) == name
+@pytest.mark.parametrize(("is_paused", "name"), [(True, "old"), (False, "new")])
+def test_new_machines_get_the_newest_config_unless_the_pool_is_paused(is_paused: bool, name: str) -> None:
+    assert config_to_serve(pool("worker", paused=is_paused)) == name
 
 
 def test_the_first_config_is_served_before_anybody_has_it() -> None:

@@ -122,13 +122,11 @@ class FollowedPools:
 
 
 def config_to_serve(pool: Object) -> str | None:
-    """What new machines get: the next config once a machine of the pool runs with it, until then the last that all
-    have. A config that no machine has survived is not for new ones."""
+    """What new machines get: the newest config, because to make a machine anew is the way to give it that one. A paused
+    pool stays with the last that all of its machines had."""
     spec, status = (pool.get(part) or {} for part in ("spec", "status"))
-    tried = int(status.get("updatedMachineCount") or 0) > 0
-    last = (status.get("configuration") or {}).get("name")
-    following = (spec.get("configuration") or {}).get("name")
-    name = (following if tried else last) or following or last
+    newest, last = ((part.get("configuration") or {}).get("name") for part in (spec, status))
+    name = (last or newest) if spec.get("paused") else (newest or last)
     return str(name) if name else None
 
 

@@ -1,0 +1,1 @@
+"""Who may be a node, once the cluster decides about it itself."""
