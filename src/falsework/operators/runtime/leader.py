@@ -16,6 +16,9 @@ from falsework.kube.client import ApiError, Client, Object, Unreachable
 from falsework.kube.resources import LEASES
 from falsework.operators.runtime.log import Changes, Say
 
+_QUICK = 0.1
+"""Seconds until a lease that nobody holds, because there is no place for it yet, is asked for again."""
+
 
 class Leader:
     """`lost` is called when the Lease could not be kept: then the work has to end at once."""
@@ -54,16 +57,17 @@ class Leader:
         while not stop.is_set():
             try:
                 holder = self._try()
-                waits = f"is held by {holder}"
+                waits, pause = f"is held by {holder}", self._retry
             except (ApiError, Unreachable) as error:
                 holder, waits = "", f"cannot be had: {error.cause or error.what}"
+                pause = min(_QUICK, self._retry)
             if holder is None:
                 self._say(f"Leading: holds the lease {lease} as {self._identity}")
                 self._thread = threading.Thread(target=self._keep, name="keep the lease", daemon=True)
                 self._thread.start()
                 return True
             changes.say("waiting", f"Waiting to lead: the lease {lease} {waits}")
-            stop.wait(self._retry)
+            stop.wait(pause)
         return False
 
     def release(self) -> None:

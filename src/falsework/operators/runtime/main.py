@@ -35,11 +35,13 @@ def operator_main(
     cluster_operator: str = "",
     kind: str = "Deployment",
     leads: bool = True,
+    lease: str = "",
     arguments: Callable[[argparse.ArgumentParser], None] = lambda _: None,
 ) -> int:
     """`build` adds the controllers. `resource` is the operator's own object in operator.openshift.io, which the
     ClusterOperator (by default: the name without `-operator`) is made of; None if it has neither. A program with
-    `leads` False works in several places at once. `arguments` adds flags of its own, found in `Program.options`."""
+    `leads` False works in several places at once; `lease` is the name of what its leader holds (by default its own with
+    `-lock`). `arguments` adds flags of its own, found in `Program.options`."""
     options = parsed_options(name, words, port, leads, arguments)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -62,15 +64,15 @@ def operator_main(
             program.listen(program.follow(resource), program.status.noticed)
             add_cluster_operator(program, resource, cluster_operator or name.removesuffix("-operator"))
         build(program)
-        return _work(program, ended, options)
+        return _work(program, ended, options, lease or f"{name}-lock")
     except FalseworkError as error:
         log.error(error.what, cause=error.cause, fix=error.fix)
         return error.exit_code
 
 
-def _work(program: Program, ended: threading.Event, options: argparse.Namespace) -> int:
+def _work(program: Program, ended: threading.Event, options: argparse.Namespace, lease: str) -> int:
     log = program.log
-    leader = _leader(program, ended) if options.leader_elect else None
+    leader = _leader(program, ended, lease) if options.leader_elect else None
     leading = threading.Event()
     health = Health(program, leading.is_set, *options.listen)
     health.start()
@@ -92,7 +94,7 @@ def _work(program: Program, ended: threading.Event, options: argparse.Namespace)
     return 0
 
 
-def _leader(program: Program, ended: threading.Event) -> Leader:
+def _leader(program: Program, ended: threading.Event, lease: str) -> Leader:
     def lost() -> None:
         if not ended.is_set():
             # Another one may be at work by now: no sync in hand is worth two at a time.
@@ -102,7 +104,7 @@ def _leader(program: Program, ended: threading.Event) -> Leader:
     return Leader(
         program.client,
         program.namespace,
-        f"{program.name}-lock",
+        lease,
         identity,
         program.log.info,
         lost=lost,

@@ -88,11 +88,13 @@ class Program:
         """To one that `follow` gave. For what is quick: it is called in the informer's thread."""
         self._listeners[id(informer)].append(listener)
 
-    def add(self, controller: Controller) -> None:
+    def add(self, controller: Controller) -> Worker:
+        """It can be woken by hand, too."""
         worker = Worker(controller, self.log.of(controller.name), lambda lasting: self._degraded(controller, lasting))
         self.workers.append(worker)
         for wake in controller.wakes:
             self.listen(wake[0], _waker(worker, wake))
+        return worker
 
     def start_following(self) -> None:
         for informer in self._followed.values():
