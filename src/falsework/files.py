@@ -52,6 +52,15 @@ def write_file(path: Path, content: bytes, mode: int = 0o644) -> None:
         file.write(content)
 
 
+def sync_folder(path: Path) -> None:
+    """What was put in this folder, renamed or removed there, stays so when the power fails."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextlib.contextmanager
 def only_one(path: Path, when_busy: Callable[[str], None]) -> Iterator[None]:
     """Hold an exclusive lock while the block runs. `when_busy` is told who has it before we wait.

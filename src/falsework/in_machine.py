@@ -19,6 +19,10 @@ alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsew
 POD_ENTRY_POINTS = {
     "cluster-version-operator": "falsework.operators.cluster_version.main",
     "cni-config": "falsework.operators.network.cni_config",
+    "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
+    "kube-controller-manager-operator": "falsework.operators.kube_controller_manager.main",
+    "kube-scheduler-operator": "falsework.operators.kube_scheduler.main",
+    "machine-config-daemon": "falsework.node.main",
     "network-operator": "falsework.operators.network.main",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
 from falsework.assets import join
 from falsework.manifests.objects import Object as Object
 from falsework.manifests.objects import cluster_role_binding, group
+from falsework.manifests.objects import config_map as config_map
 from falsework.manifests.objects import named as named
+from falsework.manifests.objects import secret as secret
 from falsework.site.model import ClusterNetwork, Site
 
 CONFIG_API = "config.openshift.io/v1"
 MCO_NAMESPACE = "openshift-machine-config-operator"
-
-
-def config_map(name: str, namespace: str, data: Mapping[str, str]) -> Object:
-    return named("v1", "ConfigMap", name, namespace, data=dict(data))
-
-
-def secret(name: str, namespace: str, data: Mapping[str, bytes], kind: str = "Opaque") -> Object:
-    encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
-    return named("v1", "Secret", name, namespace, type=kind, data=encoded)
 
 
 def install_config(site: Site) -> Object:

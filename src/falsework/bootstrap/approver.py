@@ -19,7 +19,6 @@ from falsework.csr.knowledge import Fetched, machines_in
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client
 
-INVENTORY = places.HOME / "inventory.json"
 SERVED = Path(mcs_records.FOLDER) / mcs_records.SERVED
 UNIT = "approve-csr"
 
@@ -60,7 +59,7 @@ def _settings(words: Sequence[str]) -> Settings:
         prog=UNIT, description="Approve the certificate requests of this site's machines, and nobody else's."
     )
     parser.add_argument("kubeconfig", type=Path, nargs="?", default=places.LOOPBACK_KUBECONFIG)
-    parser.add_argument("--inventory", type=Path, default=INVENTORY, help="the machines of the site")
+    parser.add_argument("--inventory", type=Path, default=places.INVENTORY, help="the machines of the site")
     parser.add_argument("--served", type=Path, default=SERVED, help="who has fetched its config")
     parser.add_argument(
         "--decisions", type=Path, default=Path(decisions.PATH), help="where to write what was decided and why"

@@ -22,8 +22,9 @@ from falsework.bootstrap.facts import load_facts
 from falsework.bootstrap.rendering import Rendering
 from falsework.bootstrap.service import run_service, say
 from falsework.bootstrap.stage_runner import StageRunner
-from falsework.bootstrap.static_pods import API_PORT, ETCD_PORT
+from falsework.bootstrap.static_pods import ETCD_PORT
 from falsework.bootstrap.waiting import Wait
+from falsework.control_plane.flags import API_PORT
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client, Unreachable
 from falsework.manifests.release import api_manifests, config_manifests
@@ -45,6 +46,7 @@ class Bootkube:
         rendering.clean()
         self.render(rendering)
         self.render_cluster(rendering)
+        self.stages.run("cluster-secrets", rendering.cluster_secrets, "Rendering cluster secrets...")
         self._resolve()
         self.stages.run("wait-for-etcd", self._wait_for_etcd, "Waiting for etcd to be healthy...")
         self.stages.run("cb-bootstrap", lambda: self._cluster_bootstrap(rendering), "Starting cluster-bootstrap...")

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from falsework.bootstrap import api_probe
-from falsework.bootstrap.static_pods import API_PORT
 from falsework.bootstrap.waiting import Say
+from falsework.control_plane.flags import API_PORT
 from falsework.errors import FalseworkError
 from falsework.kube.client import ApiError, Client, Object
 from falsework.kube.resources import (

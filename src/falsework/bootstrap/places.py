@@ -6,6 +6,8 @@ from pathlib import Path
 
 HOME = Path("/opt/openshift")
 FACTS = HOME / "bootstrap.json"
+INVENTORY = HOME / "inventory.json"
+"""This site's machines."""
 TLS = HOME / "tls"
 KUBECONFIG = HOME / "auth/kubeconfig"
 """Through the load balancer: it works before and after the masters take over."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from falsework.assets.bootstrap_facts import BootstrapFacts
 from falsework.assets.serialize import to_yaml
 from falsework.bootstrap import places, static_pods
+from falsework.bootstrap.cluster_secrets import cluster_secrets
 from falsework.bootstrap.disk import Disk
 from falsework.errors import FalseworkError
 from falsework.manifests.objects import Manifests
@@ -64,11 +65,15 @@ class Rendering:
                 target = places.CLUSTER_MANIFESTS / f"{path.stem}.{kind}.yaml"
                 self._disk.write(target, self._disk.read(path), 0o600)
 
-    def cluster_manifests(self, manifests: Manifests) -> None:
+    def cluster_manifests(self, manifests: Manifests, mode: int = 0o644) -> None:
         """What the release has for every cluster. A file of the same name that a person put there is theirs."""
         for name, objects in manifests.items():
             if not self._disk.has(places.CLUSTER_MANIFESTS / name):
-                self._disk.write(places.CLUSTER_MANIFESTS / name, to_yaml(*objects))
+                self._disk.write(places.CLUSTER_MANIFESTS / name, to_yaml(*objects), mode)
+
+    def cluster_secrets(self) -> None:
+        """What the masters' control plane is started with. For root alone."""
+        self.cluster_manifests(cluster_secrets(self._disk, self._facts), 0o600)
 
     def etcd(self) -> None:
         self._disk.write(places.ETCD_POD, to_yaml(static_pods.etcd(self._facts)), _POD_MODE)

@@ -65,6 +65,8 @@ class Workload:
     memory: str = "50Mi"
     root: bool = False
     """For what writes the node's files."""
+    node_name: bool = False
+    """Whether it is told on which node it is: NODE_NAME in its environment."""
     mounts: Sequence[Object] = ()
     volumes: Sequence[Object] = ()
 
@@ -97,11 +99,12 @@ class Workload:
         images = [f"--image={name}={reference}" for name, reference in sorted(self.images.items())]
         command = ["/usr/bin/python3", "-m", "falsework.in_machine", self.entry_point]
         mount = {"name": "apiserver-url", "mountPath": API_SERVER_URL, "readOnly": True}
-        return {
+        result: Object = {
             "name": CONTAINER,
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
             "command": [*command, f"--release-version={self.version}", *images, *self.arguments],
+            "env": [_field("POD_NAME", "metadata.name")],
             "securityContext": {
                 "allowPrivilegeEscalation": False,
                 "readOnlyRootFilesystem": True,
@@ -118,6 +121,9 @@ class Workload:
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [mount, *self.mounts],
         }
+        if self.node_name:
+            result["env"].append(_field("NODE_NAME", "spec.nodeName"))
+        return result
 
     def _rights(self) -> list[Object]:
         subject = service_account(self.name, self.namespace)
@@ -217,6 +223,11 @@ def _master_tolerations() -> list[Object]:
         for state, seconds in (("not-ready", _NOT_READY), ("unreachable", _SILENT))
     ]
     return [*there, *leaving]
+
+
+def _field(name: str, path: str) -> Object:
+    """A variable of the environment: something of the pod itself."""
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 def _events() -> list[Rule]:

@@ -17,6 +17,7 @@ from falsework.assets.bootstrap_facts import IMAGES, BootstrapFacts, Network
 from falsework.assets.serialize import to_yaml
 from falsework.bootstrap import static_pods
 from falsework.bootstrap.rendering import TEMPORARY
+from falsework.control_plane.flags import SHUTDOWN_DELAY
 
 GOLDEN = Path(__file__).parent / "golden" / "static-pods.yaml"
 ALL: dict[str, Callable[[BootstrapFacts], static_pods.Pod]] = {
@@ -109,7 +110,7 @@ def test_the_api_is_at_its_port_with_all_its_names() -> None:
     assert len(flags["tls-sni-cert-key"]) == 3
     assert flags["service-cluster-ip-range"] == ["172.30.0.0/16"]
     pod = pods()["kube-apiserver-pod.yaml"]
-    assert pod["spec"]["terminationGracePeriodSeconds"] > 2 * static_pods.SHUTDOWN_DELAY
+    assert pod["spec"]["terminationGracePeriodSeconds"] > 2 * SHUTDOWN_DELAY
 
 
 def test_etcdctl_needs_to_be_told_nothing() -> None:

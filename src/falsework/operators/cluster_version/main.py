@@ -31,7 +31,7 @@ def _build(program: Program) -> None:
     program.log.info(f"Release {payload.version} has {len(payload.manifests)} manifests")
     drift = Drift(program.client, payload, program.log.warning)
     pool = ThreadPoolExecutor(_WORKERS, "apply")
-    operator = Operator(program.client, payload, pool, drift, program.log.info, options.resync)
+    operator = Operator(program.client, payload, pool, drift, program.log.info, program.ended.is_set, options.resync)
     operator.wake = program.add(Controller("ClusterVersionController", operator.sync, resync=options.resync)).wake
     # It has nothing to do but what it is woken for.
     drift.wake = program.add(Controller("DriftController", drift.repair, resync=_HOUR, all_keys=tuple)).wake

@@ -34,6 +34,7 @@ class Operator:
     pool: Executor
     drift: Drift
     say: Say
+    ended: Callable[[], bool]
     resync: float = 600.0
     clock: Callable[[], float] = time.monotonic
     _sync: Sync | None = None
@@ -133,9 +134,11 @@ class Operator:
         stale = self.clock() - self._began >= self.resync
         if self._for != wanted or stale:
             self._for, self._began = wanted, self.clock()
-            self._sync = Sync(self.client, self.payload, *wanted, self.pool, self.drift.note)
+            self._sync = Sync(self.client, self.payload, *wanted, self.pool, self.drift.note, self.ended)
         elif self._sync is None:
-            self._sync = Sync(self.client, self.payload, *wanted, self.pool, self.drift.note, operators_only=True)
+            self._sync = Sync(
+                self.client, self.payload, *wanted, self.pool, self.drift.note, self.ended, operators_only=True
+            )
         return self._sync
 
     def _write(self, version: Object, sync: Sync, progress: Progress) -> None:

@@ -134,9 +134,9 @@ def plan(manifests: Iterable[Manifest], mode: Mode) -> list[list[Chain]]:
         return [shuffled]
     ordered = sorted(manifests, key=lambda one: (one.level, one.file))
     if mode is Mode.INSTALL:
-        parts: dict[tuple[bool, int, str], Chain] = {}
+        parts: dict[tuple[int, int, str], Chain] = {}
         for manifest in ordered:
-            parts.setdefault((_is_late(manifest), _urgency(manifest), manifest.component), []).append(manifest)
+            parts.setdefault((_turn(manifest), _urgency(manifest), manifest.component), []).append(manifest)
         return [[chain for _, chain in sorted(parts.items(), key=lambda part: part[0])]]
     steps: dict[int, dict[str, Chain]] = {}
     for manifest in ordered:
@@ -144,8 +144,11 @@ def plan(manifests: Iterable[Manifest], mode: Mode) -> list[list[Chain]]:
     return [list(chains.values()) for _, chains in sorted(steps.items())]
 
 
-def _is_late(manifest: Manifest) -> bool:
-    return manifest.kind == "CustomResourceDefinition" or manifest.key[0].endswith(".openshift.io")
+def _turn(manifest: Manifest) -> int:
+    """Namespaces first, which others have rights in; then all that pods need; then definitions and their objects."""
+    if manifest.kind == "Namespace":
+        return 0
+    return 2 if manifest.kind == "CustomResourceDefinition" or manifest.key[0].endswith(".openshift.io") else 1
 
 
 def _urgency(manifest: Manifest) -> int:

@@ -56,6 +56,7 @@ class Sync:
     unmanaged: Collection[Key]
     pool: Executor
     applied: Callable[[Manifest, Object], None] = lambda *_: None
+    ended: Callable[[], bool] = lambda: False
     operators_only: bool = False
     """Everything else has been looked at before."""
     _steps: list[list[_Way]] = field(init=False)
@@ -92,7 +93,7 @@ class Sync:
         )
 
     def _walk(self, way: _Way) -> Unreachable | None:
-        while not way.finished:
+        while not way.finished and not self.ended():
             way.waiting = way.failure = None
             manifest = way.chain[way.position]
             try:

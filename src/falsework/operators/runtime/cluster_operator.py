@@ -60,10 +60,11 @@ def union(kind: str, conditions: Iterable[Condition], moment: datetime) -> tuple
     """One condition of all whose names end with its name, and the seconds until that may change by itself."""
     good = GOOD[kind]
     about = sorted((entry for entry in conditions if entry["type"].endswith(kind)), key=lambda entry: entry["type"])
-    bad = [entry for entry in about if entry["status"] == str(not good)]
+    bad = [entry for entry in about if entry["status"] != str(good)]
     left = [INERTIA.get(kind, 0.0) - _age(entry, moment) for entry in bad]
     if any(seconds <= 0 for seconds in left):
-        return condition(kind, not good, _reasons(kind, bad), _messages(bad)), None
+        known = any(entry["status"] == str(not good) for entry in bad)
+        return condition(kind, not good if known else None, _reasons(kind, bad), _messages(bad)), None
     if kind == "Available" and not about:
         # Nobody has looked yet: to say that all is well would be a guess.
         return condition(kind, None, "NoData", "The operator has not yet said anything"), None

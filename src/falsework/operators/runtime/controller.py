@@ -100,18 +100,24 @@ class Worker:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        looked = None
-        while True:
-            now = self._clock()
-            if looked is None or now - looked >= self._controller.resync:
-                looked = now
-                for each in self._controller.all_keys():
-                    self.wake(each)
-            key = self._queue.take(max(0.0, looked + self._controller.resync - self._clock()))
+        resync = self._controller.resync
+        due = self._clock()
+        while not self._queue.is_closed:
+            if self._clock() >= due:
+                due = self._clock() + resync
+                self._wake_all()
+            key = self._queue.take(due - self._clock())
             if key is not None:
                 self._attend_to(key)
-            elif self._queue.is_closed:
-                return
+
+    def _wake_all(self) -> None:
+        try:
+            keys = list(self._controller.all_keys())
+        except Exception as error:  # noqa: BLE001 - this thread must go on
+            self._log.error(str(mistake(error)))
+            return
+        for key in keys:
+            self.wake(key)
 
     def _attend_to(self, key: str) -> None:
         began = self.busy_since = self._clock()
@@ -121,7 +127,7 @@ class Worker:
         except FalseworkError as error:
             self._failed(key, error)
         except Exception as error:  # noqa: BLE001 - one controller's mistake must not end the others
-            self._failed(key, _mistake(error))
+            self._failed(key, mistake(error))
         else:
             self._troubles.pop(key, None)
             if again is not None:
@@ -164,7 +170,7 @@ class _Trouble:
         self.backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
 
 
-def _mistake(error: Exception) -> FalseworkError:
+def mistake(error: Exception) -> FalseworkError:
     """A fault of this program. Where it is helps to find it; what was in its hands may be a secret."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:

@@ -6,6 +6,8 @@ that the clocks of two hosts need not agree. A holder that ends gives the Lease 
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +20,12 @@ from falsework.operators.runtime.log import Changes, Say
 
 _QUICK = 0.1
 """Seconds until a lease that nobody holds, because there is no place for it yet, is asked for again."""
+
+
+def own_identity() -> str:
+    """The pod's name, if it is told: a container that was restarted goes on at once, and no two pods have the same.
+    The host's name and the process's number are alike in all pods that share a host's network."""
+    return os.environ.get("POD_NAME") or f"{socket.gethostname()}_{os.getpid()}"
 
 
 class Leader:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import socket
 import threading
 from collections.abc import Callable, Sequence
 
@@ -15,7 +14,7 @@ from falsework.kube.resources import Resource
 from falsework.operators.runtime.cluster_operator import add_cluster_operator
 from falsework.operators.runtime.events import Events
 from falsework.operators.runtime.health import Health
-from falsework.operators.runtime.leader import Leader
+from falsework.operators.runtime.leader import Leader, own_identity
 from falsework.operators.runtime.log import Log
 from falsework.operators.runtime.operator_status import OperatorStatus
 from falsework.operators.runtime.options import parsed_options
@@ -59,6 +58,7 @@ def operator_main(
             dict(options.image),
             OperatorStatus(client, resource) if resource is not None else None,
             options,
+            ended,
         )
         if resource is not None and program.status is not None:
             program.listen(program.follow(resource), program.status.noticed)
@@ -79,17 +79,16 @@ def _work(program: Program, ended: threading.Event, options: argparse.Namespace,
     log.info(f"{program.name} of release {program.version or 'unknown'} starts")
     # While it waits to lead, too: whoever takes over knows the world already.
     program.start_following()
-    try:
-        if leader is None or leader.acquire(ended):
-            leading.set()
-            program.events.start()
-            program.run(ended)
-    finally:
-        program.stop_following()
+    if leader is None or leader.acquire(ended):
+        leading.set()
+        program.events.start()
+        finished = program.run(ended)
         program.events.stop()
-        if leader is not None:
+        # With a sync still in hand the lease runs out by itself: it is for whoever comes after that sync.
+        if leader is not None and finished:
             leader.release()
-        health.stop()
+    health.stop()
+    program.stop_following()
     log.info(f"{program.name} ends")
     return 0
 
@@ -100,12 +99,11 @@ def _leader(program: Program, ended: threading.Event, lease: str) -> Leader:
             # Another one may be at work by now: no sync in hand is worth two at a time.
             os._exit(1)
 
-    identity = f"{socket.gethostname()}_{os.getpid()}"
     return Leader(
         program.client,
         program.namespace,
         lease,
-        identity,
+        own_identity(),
         program.log.info,
         lost=lost,
         lasts=LEASE_LASTS,

@@ -12,8 +12,8 @@ from falsework.kube.client import Client, Object, WatchEvent
 from falsework.kube.informer import Informer
 from falsework.kube.resources import Resource
 from falsework.kube.trouble import Trouble
-from falsework.operators.runtime.conditions import condition
-from falsework.operators.runtime.controller import Controller, Wake, Worker
+from falsework.operators.runtime.conditions import condition, now, updated
+from falsework.operators.runtime.controller import Controller, Key, Worker, mistake
 from falsework.operators.runtime.events import Events
 from falsework.operators.runtime.log import Log
 from falsework.operators.runtime.operator_status import OperatorStatus
@@ -46,6 +46,8 @@ class Program:
     """None for programs without an operator.openshift.io object of their own."""
     options: argparse.Namespace = field(default_factory=argparse.Namespace)
     """What else it was told."""
+    ended: threading.Event = field(default_factory=threading.Event)
+    """Set when it is to end: for syncs that take long and can be left at any point."""
 
     def __post_init__(self) -> None:
         self._followed: dict[tuple[object, ...], Informer] = {}
@@ -90,29 +92,31 @@ class Program:
 
     def add(self, controller: Controller) -> Worker:
         """It can be woken by hand, too."""
-        worker = Worker(controller, self.log.of(controller.name), lambda lasting: self._degraded(controller, lasting))
+        log = self.log.of(controller.name)
+        worker = Worker(controller, log, lambda lasting: self._degraded(controller, lasting))
         self.workers.append(worker)
-        for wake in controller.wakes:
-            self.listen(wake[0], _waker(worker, wake))
+        for informer, key in controller.wakes:
+            self.listen(informer, _waker(worker, key, log))
         return worker
 
     def start_following(self) -> None:
         for informer in self._followed.values():
             informer.start()
 
-    def run(self, ended: threading.Event) -> None:
-        """Until it is told to end; then after the syncs in hand."""
+    def run(self, ended: threading.Event) -> bool:
+        """Until it is told to end. Whether no sync is in hand any more: they get some time to finish."""
         if not self._all_synced(ended):
-            return
+            return True
         for worker in self.workers:
             worker.start()
         ended.wait()
         for worker in self.workers:
             worker.stop()
         deadline = time.monotonic() + _FINISHING
-        for worker in self.workers:
-            if not worker.join(max(0.0, deadline - time.monotonic())):
-                self.log.warning("Ends in the middle of a sync", controller=worker.name)
+        busy = [worker.name for worker in self.workers if not worker.join(max(0.0, deadline - time.monotonic()))]
+        if busy:
+            self.log.warning(f"Ends in the middle of {', '.join(busy)}")
+        return not busy
 
     def stop_following(self) -> None:
         for informer in self._followed.values():
@@ -135,21 +139,28 @@ class Program:
         return not ended.is_set()
 
     def _degraded(self, controller: Controller, lasting: dict[str, str]) -> None:
-        kind = f"{controller.name}Degraded"
         if self.status is None:
             return
+        kind = f"{controller.name}Degraded"
         message = "\n".join(f"{key}: {why}" if key else why for key, why in sorted(lasting.items()))
-        if lasting:
-            self.status.set(condition(kind, True, "SyncError", message))
-        else:
-            self.status.set(condition(kind, False, "AsExpected"))
+        said = condition(kind, True, "SyncError", message) if lasting else condition(kind, False, "AsExpected")
+
+        def change(status: Object) -> Object:
+            known = status.get("conditions") or []
+            # All is well, and nobody has said anything else: a dozen controllers need not say so when they start.
+            silent = not lasting and all(entry["type"] != kind for entry in known)
+            return status if silent else {**status, "conditions": updated(known, [said], now())}
+
+        self.status.update(change)
 
 
-def _waker(worker: Worker, wake: Wake) -> Callable[[WatchEvent], None]:
-    _, key_of = wake
-
+def _waker(worker: Worker, key_of: Key, log: Log) -> Callable[[WatchEvent], None]:
     def tell(event: WatchEvent) -> None:
-        key = key_of(event)
+        try:
+            key = key_of(event)
+        except Exception as error:  # noqa: BLE001 - it would end the following of this kind, for all controllers
+            log.error(str(mistake(error)))
+            return
         if key is not None:
             worker.wake(key)
 

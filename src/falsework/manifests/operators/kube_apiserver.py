@@ -1,0 +1,30 @@
+"""The kube-apiserver operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from falsework.manifests.objects import Manifests
+from falsework.manifests.static_pod_rights import MASTERS, in_operand_namespace
+from falsework.manifests.workload import READ, Workload, core, operator_manifests, read_config
+
+
+def manifests(version: str, images: Mapping[str, str]) -> Manifests:
+    workload = Workload(
+        prefix="0000_20_kube-apiserver",
+        name="kube-apiserver-operator",
+        namespace="openshift-kube-apiserver-operator",
+        entry_point="kube-apiserver-operator",
+        port=9102,
+        version=version,
+        image=images["falsework"],
+        images={"kube-apiserver": images["kube-apiserver"]},
+        cluster_rules=[MASTERS, read_config("infrastructures", "networks")],
+        roles={
+            "openshift-kube-apiserver": in_operand_namespace(),
+            # Which etcd members there are, and how many there will be.
+            "openshift-etcd": [core("configmaps", READ, ("etcd-endpoints",))],
+            "kube-system": [core("configmaps", READ, ("cluster-config-v1",))],
+        },
+    )
+    return operator_manifests(workload, "kubeapiservers")

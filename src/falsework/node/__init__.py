@@ -1,0 +1,1 @@
+"""What runs on the nodes: the daemon that puts in place what the control plane wants there."""

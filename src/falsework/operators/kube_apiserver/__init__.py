@@ -1,0 +1,1 @@
+"""The kube-apiserver on every master."""

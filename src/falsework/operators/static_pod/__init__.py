@@ -1,0 +1,1 @@
+"""What runs on the masters as static pods: inputs become numbered revisions, and these reach the nodes one by one."""
