@@ -19,6 +19,7 @@ from falsework.kube.resources import (
     CLUSTER_VERSIONS,
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
+    DAEMON_SETS,
     DEPLOYMENTS,
     ETCDS,
     KUBE_SCHEDULERS,
@@ -90,10 +91,12 @@ def report(client: Client, name: str, *, available: bool = True) -> None:
 
 def roll_out(client: Client) -> None:
     """What their controllers say when all pods run."""
-    for live in client.list(DEPLOYMENTS).items:
-        counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
-        status = dict.fromkeys(counts, 1) | {"observedGeneration": live["metadata"]["generation"]}
-        client.replace(DEPLOYMENTS, {**live, "status": status}, "status")
+    deployed = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+    scheduled = ("desiredNumberScheduled", "currentNumberScheduled", "updatedNumberScheduled", "numberMisscheduled")
+    for resource, counts in ((DEPLOYMENTS, deployed), (DAEMON_SETS, (*scheduled, "numberReady", "numberAvailable"))):
+        for live in client.list(resource).items:
+            status = dict.fromkeys(counts, 1) | {"observedGeneration": live["metadata"]["generation"]}
+            client.replace(resource, {**live, "status": status}, "status")
 
 
 def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
@@ -251,7 +254,7 @@ def test_one_leads_and_hands_over(api: RealApi, tmp_path: Path) -> None:
             until(lambda: "Waiting to lead" in second_log.read_text(), log=second_log)
             create_version(client)
             first.terminate()
-            first.wait(15)
+            first.wait(30)
             # Given back, not run out.
             until(lambda: holder() not in ("", first_holder), 10, second_log)
             until(lambda: "Leading" in second_log.read_text(), 5, second_log)

@@ -38,7 +38,7 @@ def version_operator(api: RealApi, log: Path, *words: str) -> Iterator[subproces
     finally:
         child.send_signal(signal.SIGTERM)
         try:
-            child.wait(15)
+            child.wait(30)
         finally:
             child.kill()
             child.wait()
