@@ -27,11 +27,12 @@ def _pinned() -> Payload:
     """The names of this Falsework's own release."""
     release = load_payload()
     images = {name: f"{repository_of(name)}:{image.version}" for name, image in release.images.items()}
+    release_image = f"{repository_of('release')}:{release.version}"
     return Payload(
         version=release.version,
-        release_image=f"{repository_of('release')}:{release.version}",
+        release_image=release_image,
         sandbox_image=images["pause"],
-        images={**images, "falsework": f"{repository_of('falsework')}:{__version__}"},
+        images={**images, "falsework": f"{repository_of('falsework')}:{__version__}", "release": release_image},
     )
 
 

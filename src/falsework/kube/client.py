@@ -62,9 +62,15 @@ class WatchEvent:
 
 class Client:
     def __init__(
-        self, access: Access, *, connect: Connect = connect_directly, patience: Patience | None = None
+        self,
+        access: Access,
+        *,
+        connect: Connect = connect_directly,
+        patience: Patience | None = None,
+        metadata_only: bool = False,
     ) -> None:
         self._access = access
+        self._metadata_only = metadata_only
         self._connect = connect
         self._patience = patience or Patience()
         self._of_thread = threading.local()
@@ -80,6 +86,10 @@ class Client:
     def from_pod(cls, *, patience: Patience | None = None) -> Client:
         """As the service account of the pod this runs in."""
         return cls(access.from_pod(), patience=patience)
+
+    def metadata_only(self) -> Client:
+        """The same API; lists and watches bring nothing of their objects but the metadata."""
+        return Client(self._access, connect=self._connect, patience=self._patience, metadata_only=True)
 
     @property
     def url(self) -> str:
@@ -245,17 +255,19 @@ class Client:
         return response.status, connection.whole(pieces), _seconds(response.getheader("Retry-After"))
 
     def _ask_for_a_stream(self, connection: Connection, path: str) -> tuple[HTTPResponse, Iterator[bytes]]:
+        headers = self._headers("PartialObjectMetadata")
         connection.drop_if_stale()
         was_fresh = connection.is_fresh
         try:
-            return connection.ask("GET", path, None, self._headers())
+            return connection.ask("GET", path, None, headers)
         except Unreachable:
             if was_fresh:
                 raise
-        return connection.ask("GET", path, None, self._headers())
+        return connection.ask("GET", path, None, headers)
 
-    def _headers(self) -> dict[str, str]:
-        headers = {"Accept": "application/json", "User-Agent": f"falsework/{__version__}"}
+    def _headers(self, kind: str = "PartialObjectMetadataList") -> dict[str, str]:
+        accept = f"application/json;as={kind};g=meta.k8s.io;v=v1" if self._metadata_only else "application/json"
+        headers = {"Accept": accept, "User-Agent": f"falsework/{__version__}"}
         if token := self._access.bearer():
             headers["Authorization"] = f"Bearer {token}"
         return headers

@@ -84,7 +84,9 @@ def _rights() -> dict[str, list[Object]]:
         # It creates whatever a release brings, other rights among it.
         "0000_00_cluster-version-operator_02_roles.yaml": [
             cluster_role_binding(
-                "cluster-version-operator", "cluster-admin", service_account("default", "openshift-cluster-version")
+                "cluster-version-operator",
+                "cluster-admin",
+                service_account("cluster-version-operator", "openshift-cluster-version"),
             )
         ],
         # Logs, exec and port-forward: the API server asks the kubelet, by the name in its client certificate.

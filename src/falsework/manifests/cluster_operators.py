@@ -23,10 +23,6 @@ _OPERATORS: dict[str, tuple[str, tuple[str, ...]]] = {
         "0000_50_machine-approver_07_clusteroperator.yaml",
         ("openshift-cluster-machine-approver",),
     ),
-    "ingress": ("0000_50_ingress_07_clusteroperator.yaml", ("openshift-ingress-operator", "openshift-ingress")),
-    "image-registry": ("0000_50_image-registry_07_clusteroperator.yaml", ("openshift-image-registry",)),
-    "console": ("0000_50_console_07_clusteroperator.yaml", ("openshift-console-operator", "openshift-console")),
-    "dns": ("0000_70_dns_07_clusteroperator.yaml", ("openshift-dns-operator", "openshift-dns")),
     "network": ("0000_70_network_07_clusteroperator.yaml", ("openshift-network-operator", "kube-flannel")),
     "machine-config": (
         "0000_80_machine-config_07_clusteroperator.yaml",

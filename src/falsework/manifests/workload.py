@@ -171,7 +171,7 @@ def operator_manifests(workload: Workload, plural: str, cluster_operator: str = 
         *workload.roles.get(workload.namespace, ()),
     ]
     whole = replace(workload, cluster_rules=cluster_rules, roles={**workload.roles, workload.namespace: own})
-    return whole.manifests(_deployment(whole), "deployment")
+    return whole.manifests(deployment(whole), "deployment")
 
 
 def daemon_set_manifests(workload: Workload, *, node_selector: Mapping[str, str] | None = None) -> Manifests:
@@ -202,7 +202,8 @@ def host_folder(name: str, path: str, kind: str = "Directory") -> Object:
     return {"name": name, "hostPath": {"path": path, "type": kind}}
 
 
-def _deployment(workload: Workload) -> Object:
+def deployment(workload: Workload) -> Object:
+    """One pod, on a master."""
     pod = workload.pod(
         priorityClassName="system-cluster-critical", nodeSelector={MASTER: ""}, tolerations=_master_tolerations()
     )

@@ -19,15 +19,20 @@ from falsework.kube.resources import (
     CLUSTER_VERSIONS,
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
     ETCDS,
+    KUBE_SCHEDULERS,
     LEASES,
     NAMESPACES,
+    SERVICE_ACCOUNTS,
 )
 from falsework.manifests.objects import named
 from falsework.manifests.release import definitions, release_manifests
 from falsework.operators.runtime.conditions import condition, now, updated
 from falsework.release.inventory import Release
 
+MONITORED = "openshift.io/cluster-monitoring"
 CLUSTER_ID = "01234567-89ab-cdef-0123-456789abcdef"
 OPERATORS = {
     body["metadata"]["name"]
@@ -84,9 +89,19 @@ def report(client: Client, name: str, *, available: bool = True) -> None:
     client.replace(CLUSTER_OPERATORS, {**live, "status": status}, "status")
 
 
+def roll_out(client: Client) -> None:
+    """What their controllers say when all pods run."""
+    deployed = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+    scheduled = ("desiredNumberScheduled", "currentNumberScheduled", "updatedNumberScheduled", "numberMisscheduled")
+    for resource, counts in ((DEPLOYMENTS, deployed), (DAEMON_SETS, (*scheduled, "numberReady", "numberAvailable"))):
+        for live in client.list(resource).items:
+            status = dict.fromkeys(counts, 1) | {"observedGeneration": live["metadata"]["generation"]}
+            client.replace(resource, {**live, "status": status}, "status")
+
+
 def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
     client, log = api.client(), tmp_path / "log"
-    with version_operator(api, log, "--resync=2") as process:
+    with version_operator(api, log) as process:
         create_version(client)
 
         # It comes as far as it can alone, says what it waits for, and does not call that a failure.
@@ -116,6 +131,7 @@ def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
         until(lambda: said(client, "Progressing")["message"].endswith("waiting on etcd"), log=log)
         assert said(client, "Progressing")["reason"] == "ClusterOperatorNotAvailable"
 
+        roll_out(client)
         report(client, "etcd")
         until(lambda: said(client, "Available")["status"] == "True", 5, log)
         assert said(client, "Available")["message"] == f"Done applying {VERSION}"
@@ -130,18 +146,18 @@ def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
         _drift_is_put_back(client, log)
 
         # An operator that fails is told, and one that is well again too.
-        report(client, "dns", available=False)
+        report(client, "network", available=False)
         until(lambda: said(client, "Failing")["status"] == "True", 5, log)
         assert said(client, "Failing")["reason"] == "ClusterOperatorNotAvailable"
-        message = f"Error while reconciling {VERSION}: cluster operator dns is not available"
+        message = f"Error while reconciling {VERSION}: cluster operator network is not available"
         assert said(client, "Progressing")["message"] == message
         assert said(client, "Available")["status"] == "True"
-        report(client, "dns")
+        report(client, "network")
         until(lambda: said(client, "Failing")["status"] == "False", 5, log)
 
         # Nothing changes any more: nothing is written any more.
         before = client.get(CLUSTER_VERSIONS, "version")["metadata"]["resourceVersion"]
-        time.sleep(5)
+        time.sleep(2)
         assert client.get(CLUSTER_VERSIONS, "version")["metadata"]["resourceVersion"] == before
         assert process.poll() is None
     assert process.returncode == 0
@@ -150,18 +166,30 @@ def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
 
 
 def _drift_is_put_back(client: Client, log: Path) -> None:
+    """Within seconds, of every kind; the next look at everything is minutes away."""
     pools = "machineconfigpools.machineconfiguration.openshift.io"
+    operator = ("cluster-version-operator", "openshift-cluster-version")
     old = client.get(CUSTOM_RESOURCE_DEFINITIONS, pools)["metadata"]["uid"]
     client.delete(CUSTOM_RESOURCE_DEFINITIONS, pools)
     client.patch(CLUSTER_ROLE_BINDINGS, "kube-apiserver", {"subjects": []})
-    client.patch(NAMESPACES, "openshift-etcd", {"metadata": {"labels": {"mine": "stays"}}})
-    # Made once: what its owner changes stays changed.
+    client.patch(NAMESPACES, "openshift-etcd", {"metadata": {"labels": {"mine": "stays", MONITORED: "false"}}})
+    client.patch(DEPLOYMENTS, operator[0], {"spec": {"replicas": 0}}, operator[1])
+    client.delete(SERVICE_ACCOUNTS, *operator)
+    # Made once: what its owner changes stays changed; removed, it is made again.
     client.patch(ETCDS, "cluster", {"spec": {"logLevel": "Debug"}})
-    until(lambda: client.get(CUSTOM_RESOURCE_DEFINITIONS, pools)["metadata"]["uid"] != old, log=log)
-    until(lambda: client.get(CLUSTER_ROLE_BINDINGS, "kube-apiserver")["subjects"], log=log)
-    time.sleep(2.5)
+    client.delete(KUBE_SCHEDULERS, "cluster")
+    for right in (
+        lambda: client.get(CLUSTER_ROLE_BINDINGS, "kube-apiserver")["subjects"],
+        lambda: client.get(NAMESPACES, "openshift-etcd")["metadata"]["labels"][MONITORED] == "true",
+        lambda: client.get(DEPLOYMENTS, *operator)["spec"]["replicas"] == 1,
+        lambda: client.get(SERVICE_ACCOUNTS, *operator),
+        lambda: client.get(KUBE_SCHEDULERS, "cluster"),
+        lambda: client.get(CUSTOM_RESOURCE_DEFINITIONS, pools)["metadata"]["uid"] != old,
+    ):
+        until(right, 5, log)
     assert client.get(NAMESPACES, "openshift-etcd")["metadata"]["labels"]["mine"] == "stays"
     assert client.get(ETCDS, "cluster")["spec"]["logLevel"] == "Debug"
+    roll_out(client)
 
     # Its own object and definition, too; and it remembers.
     client.delete(CUSTOM_RESOURCE_DEFINITIONS, "clusterversions.config.openshift.io")
@@ -226,7 +254,7 @@ def test_one_leads_and_hands_over(api: RealApi, tmp_path: Path) -> None:
             until(lambda: "Waiting to lead" in second_log.read_text(), log=second_log)
             create_version(client)
             first.terminate()
-            first.wait(15)
+            first.wait(30)
             # Given back, not run out.
             until(lambda: holder() not in ("", first_holder), 10, second_log)
             until(lambda: "Leading" in second_log.read_text(), 5, second_log)

@@ -27,7 +27,9 @@ def version_operator(api: RealApi, log: Path, *words: str) -> Iterator[subproces
         f"--release-version={VERSION}",
         f"--release-image={IMAGE}",
         *(f"--image={name}={reference}" for name, reference in DEFAULT_PAYLOAD.images.items()),
-        *words,
+        "--listen=127.0.0.1:0",
+        # Only who is told to waits for a lease: its namespace is made by others.
+        *(words if "--leader-elect" in words else ("--no-leader-elect", *words)),
     ]
     with log.open("ab") as output:
         child = subprocess.Popen(argv, stdout=output, stderr=output, env={**os.environ, "PYTHONUNBUFFERED": "1"})
@@ -36,7 +38,7 @@ def version_operator(api: RealApi, log: Path, *words: str) -> Iterator[subproces
     finally:
         child.send_signal(signal.SIGTERM)
         try:
-            child.wait(15)
+            child.wait(30)
         finally:
             child.kill()
             child.wait()

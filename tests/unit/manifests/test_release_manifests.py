@@ -140,7 +140,7 @@ def test_files_are_named_by_run_level_and_component() -> None:
 def test_nobody_gets_rights_by_surprise() -> None:
     bindings = [body for body in all_objects(config_manifests()) if "RoleBinding" in body["kind"]]
     assert {body["roleRef"]["name"]: [one["name"] for one in body["subjects"]] for body in bindings} == {
-        "cluster-admin": ["default"],
+        "cluster-admin": ["cluster-version-operator"],
         "system:kubelet-api-admin": ["system:kube-apiserver"],
     }
     admin = next(body for body in bindings if body["roleRef"]["name"] == "cluster-admin")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from falsework.in_machine import POD_ENTRY_POINTS
 from falsework.operators.runtime.conditions import condition, status_of, updated, without
 from falsework.operators.runtime.log import Changes
-from falsework.operators.runtime.waiting import Backoff, Bell
+from falsework.operators.runtime.waiting import Backoff
 
 
 def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
@@ -27,19 +26,6 @@ def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
     assert [entry["lastTransitionTime"] for entry in third] == ["t3", "t2"]
     assert (status_of(third, "Available"), status_of(third, "Degraded"), status_of(None, "Other")) == (True, None, None)
     assert without(third, "Available") == third[1:]
-
-
-def test_a_bell_rings_once_however_often_it_was_rung() -> None:
-    bell = Bell()
-    assert not bell.wait(0)
-    bell.ring()
-    bell.ring()
-    assert bell.wait(0)
-    assert not bell.wait(0)
-    threading.Timer(0.02, bell.end).start()
-    assert bell.wait(10)
-    assert bell.wait(10)
-    assert bell.ended.is_set()
 
 
 def test_pauses_grow_until_something_went_well() -> None:

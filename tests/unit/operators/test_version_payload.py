@@ -10,6 +10,8 @@ from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.errors import FalseworkError
 from falsework.operators.cluster_version.payload import Manifest, Mode, own_payload, payload_in, plan
 
+WORKLOADS = ("Deployment", "DaemonSet")
+
 
 def manifest(file: str, name: str = "one") -> Manifest:
     return Manifest(file, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "here"}})
@@ -58,14 +60,29 @@ def test_our_own_release_is_sound() -> None:
     payload = own_payload("1.2.3", "image", images)
     other = own_payload("1.2.4", "image", images)
     assert payload.digest == own_payload("1.2.3", "image", images).digest != other.digest
-    for (chain,) in [[chain] for chain in plan(payload.manifests, Mode.INSTALL)[0]]:
+    (chains,) = plan(payload.manifests, Mode.INSTALL)
+    for chain in chains:
         kinds = [one.kind for one in chain]
         # A definition before its objects, the operator's word last.
         assert "ClusterOperator" not in kinds[:-1]
         customs = [place for place, one in enumerate(chain) if ".openshift.io/" in one.body["apiVersion"]]
         crds = [place for place, kind in enumerate(kinds) if kind == "CustomResourceDefinition"]
-        if chain[0].component in ("etcd", "kube-apiserver"):
+        if customs and crds and chain[0].component in ("etcd", "kube-apiserver"):
             assert max(crds) < min(customs)
+    # Pods wait for their namespace and their rights, and for no definition.
+    pods = {chain[0].component: [one.kind for one in chain] for chain in chains if chain[-1].kind in WORKLOADS}
+    assert next(iter(pods)).startswith("machine-config")
+    assert pods["network"][0] == "ServiceAccount"
+    assert all("CustomResourceDefinition" not in kinds for kinds in pods.values())
+    first = [chain[0].kind for chain in chains]
+    assert first.index("ServiceAccount") == first.count("Namespace")
+
+
+def test_what_a_new_cluster_waits_for_comes_first() -> None:
+    names = ("cluster-version-operator", "network", "kube-scheduler", "etcd", "machine-config")
+    files = [manifest(f"0000_{10 + level}_{name}_06_deployment.yaml", name) for level, name in enumerate(names)]
+    (chains,) = plan(files, Mode.INSTALL)
+    assert [chain[0].component for chain in chains] == [*reversed(names[1:]), names[0]]
 
 
 def test_a_folder_of_manifests(tmp_path: Path) -> None:

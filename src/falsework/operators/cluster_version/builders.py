@@ -28,22 +28,24 @@ class NotYet(FalseworkError):  # noqa: N818 - it is no error: the manifest is in
         self.reason = reason
 
 
-def apply(client: Client, manifest: Manifest, mode: Mode) -> None:
-    """Make it so; NotYet while the cluster is still getting there."""
+def apply(
+    client: Client, manifest: Manifest, mode: Mode, applied: Callable[[Manifest, Object], None] = lambda *_: None
+) -> None:
+    """Make it so; NotYet while the cluster is still getting there. `applied` is told how the object is then."""
     if manifest.kind == "ClusterOperator":
         _check_operator(pre_create(client, manifest), manifest, mode)
         return
     resource = client.resource_of(manifest.body)
     if resource.namespaced and not manifest.namespace:
         raise FalseworkError(f"{manifest} names no namespace")
-    looked_at_first = manifest.create_only or (manifest.kind in _WORKLOADS and mode is Mode.INSTALL)
-    live = _get(client, resource, manifest) if looked_at_first else None
-    existed = live is not None or not looked_at_first
-    if live is None or not manifest.create_only:
+    live = _get(client, resource, manifest) if manifest.create_only else None
+    if live is None:
         live = _put(client, resource, manifest)
+    applied(manifest, live)
     check = _CHECKS.get(manifest.kind)
     # What was only just created is not waited for in an install: it may need what comes after it.
-    if check is not None and existed:
+    new = manifest.kind in _WORKLOADS and "observedGeneration" not in (live.get("status") or {})
+    if check is not None and not (new and mode is Mode.INSTALL):
         check(client, manifest, live)
 
 

@@ -1,4 +1,4 @@
-"""The loop: look at the ClusterVersion, take the payload in, say how far it is, wait for a reason to look again."""
+"""Look at the ClusterVersion, take the payload in, say how far it is, and wait for a reason to look again."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from falsework.errors import FalseworkError
-from falsework.kube.client import ApiError, Client, Object, Unreachable, WatchEvent
-from falsework.kube.resources import CLUSTER_VERSIONS
+from falsework.kube.client import ApiError, Client, Object, WatchEvent
+from falsework.kube.informer import Informer, follow
+from falsework.kube.resources import CLUSTER_OPERATORS, CLUSTER_VERSIONS
+from falsework.operators.cluster_version.drift import Drift
 from falsework.operators.cluster_version.payload import Key, Mode, Payload
 from falsework.operators.cluster_version.status import Situation, mode_for, new_status, unmanaged
 from falsework.operators.cluster_version.sync import Failure, Progress, Sync
 from falsework.operators.runtime import conditions
 from falsework.operators.runtime.log import Changes, Say
-from falsework.operators.runtime.waiting import Backoff, Bell
+from falsework.operators.runtime.waiting import Backoff
 
 NAME = "version"
 COMPONENT = "cluster-version-operator"
@@ -31,15 +32,18 @@ class Operator:
     client: Client
     payload: Payload
     pool: Executor
-    bell: Bell
+    drift: Drift
     say: Say
-    resync: float = 120.0
+    ended: Callable[[], bool]
+    resync: float = 600.0
     clock: Callable[[], float] = time.monotonic
     _sync: Sync | None = None
     _for: tuple[Mode, frozenset[Key]] | None = None
     _since: dict[tuple[Key, str], float] = field(default_factory=dict)
     _began: float = 0.0
     _noticed: dict[tuple[str, str], tuple[object, ...]] = field(default_factory=dict)
+    _followed: list[Informer] = field(default_factory=list)
+    wake: Callable[[str], None] = lambda _: None
     _known: Object | None = None
     """The ClusterVersion as it was last seen: deleted by mistake, it is made again."""
 
@@ -47,28 +51,21 @@ class Operator:
         self._changes = Changes(self.say)
         self._backoff = Backoff(0.2, _LOOK_AGAIN)
 
-    def run(self) -> None:
-        while not self.bell.ended.is_set():
-            try:
-                pause = self.once()
-                self._changes.say("trouble", "")
-            except (ApiError, Unreachable) as error:
-                self._changes.say("trouble", f"Cannot go on: {_one_line(error)}")
-                pause = self._backoff.pause()
-            self.bell.wait(pause)
-
-    def once(self) -> float:
+    def sync(self, _key: str) -> float:
         """One look, and what follows from it; how long to wait for the next."""
         version = self._cluster_version()
+        self._follow()
         if version is None:
             self._changes.say("progress", f"Waiting for the ClusterVersion {NAME}")
-            return self._backoff.pause()
+            return _LOOK_AGAIN
         self._known = version
         sync = self._sync_for(version)
         if not _has_begun(version, self.payload):
             # Said before the work, too: a person who looks at once sees what is going on.
             self._write(version, sync, sync.progress())
         progress = sync.go_on()
+        if not progress.failures:
+            self.drift.follow(sync.unmanaged)
         self._write(self._cluster_version() or version, sync, progress)
         return self._pause(sync, progress)
 
@@ -83,14 +80,19 @@ class Operator:
         key = (str(body.get("kind")), str(body["metadata"]["name"]))
         if self._noticed.get(key) != what:
             self._noticed[key] = what
-            self.bell.ring()
+            self.wake("")
+
+    def _follow(self) -> None:
+        """Only now: before their definitions are there, they could not be."""
+        if not self._followed:
+            resources = (CLUSTER_VERSIONS, CLUSTER_OPERATORS)
+            self._followed = [follow(self.client, resource, self.noticed) for resource in resources]
 
     def _pause(self, sync: Sync, progress: Progress) -> float:
         if progress.failures:
             return self._backoff.pause()
         self._backoff.reset()
         if sync.mode is Mode.RECONCILE or progress.complete:
-            # The next round starts from the beginning: whatever has drifted is put back.
             self._sync = None
             return self.resync
         return min(_LOOK_AGAIN, self.resync)
@@ -129,10 +131,14 @@ class Operator:
     def _sync_for(self, version: Object) -> Sync:
         wanted = (mode_for(version.get("status") or {}, self.payload), unmanaged(version.get("spec") or {}))
         # One that lasts, because it waits for something, must not keep what it has done from being looked at again.
-        stale = self.clock() - self._began > self.resync
-        if self._sync is None or self._for != wanted or stale:
+        stale = self.clock() - self._began >= self.resync
+        if self._for != wanted or stale:
             self._for, self._began = wanted, self.clock()
-            self._sync = Sync(self.client, self.payload, *wanted, self.pool, self.bell.ended.is_set)
+            self._sync = Sync(self.client, self.payload, *wanted, self.pool, self.drift.note, self.ended)
+        elif self._sync is None:
+            self._sync = Sync(
+                self.client, self.payload, *wanted, self.pool, self.drift.note, self.ended, operators_only=True
+            )
         return self._sync
 
     def _write(self, version: Object, sync: Sync, progress: Progress) -> None:
@@ -146,7 +152,7 @@ class Operator:
             if status == version.get("status"):
                 return
             try:
-                self.client.replace(CLUSTER_VERSIONS, {**version, "status": status}, "status")
+                self._known = self.client.replace(CLUSTER_VERSIONS, {**version, "status": status}, "status")
             except ApiError as error:
                 if not error.is_conflict and not error.is_missing:
                     raise
@@ -164,7 +170,3 @@ class Operator:
 def _has_begun(version: Object, payload: Payload) -> bool:
     history = (version.get("status") or {}).get("history") or [{}]
     return (history[0].get("version"), history[0].get("image")) == (payload.version, payload.image)
-
-
-def _one_line(error: FalseworkError) -> str:
-    return f"{error.what}: {error.cause}" if error.cause else error.what

@@ -20,6 +20,8 @@ from falsework.manifests.release import release_manifests
 _FILE = re.compile(r"^0000_(?P<level>[0-9]{2})_(?P<component>[^_]+)_")
 _SUFFIXES = (".yaml", ".yml", ".json")
 _UNNUMBERED = 99
+_AWAITED = ("machine-config", "etcd", "kube-", "network")
+"""Components in the order in which a new cluster waits for their pods, by how their names begin."""
 
 Key = tuple[str, str, str, str]
 """Group, kind, namespace, name: how a ClusterVersion's overrides name an object."""
@@ -91,7 +93,7 @@ class Payload:
 
 def own_payload(version: str, image: str, images: Mapping[str, str]) -> Payload:
     """What this Falsework brings. `images` are the release's, by name."""
-    return _payload(version, image, release_manifests(version, images))
+    return _payload(version, image, release_manifests(version, {**images, "release": image}))
 
 
 def payload_in(folder: Path, version: str, image: str) -> Payload:
@@ -121,16 +123,34 @@ def _payload(version: str, image: str, files: Manifests) -> Payload:
 def plan(manifests: Iterable[Manifest], mode: Mode) -> list[list[Chain]]:
     """Steps one after the other; in each, chains side by side.
 
-    A first install starts everything at once: what needs something else is tried again. An update goes by run levels,
-    because what runs must not meet a part that is newer than what it needs. Afterwards the order is of no importance,
-    and a different one every time finds what depends on it.
+    A first install starts everything at once: what needs something else is tried again. Pods that the others wait for
+    come first, and before the definitions they will ask for: the API is slowest with those. An update goes by run
+    levels, because what runs must not meet a part that is newer than what it needs. Afterwards the order is of no
+    importance, and a different one every time finds what depends on it.
     """
     if mode is Mode.RECONCILE:
         shuffled = [[manifest] for manifest in manifests]
         random.shuffle(shuffled)
         return [shuffled]
+    ordered = sorted(manifests, key=lambda one: (one.level, one.file))
+    if mode is Mode.INSTALL:
+        parts: dict[tuple[int, int, str], Chain] = {}
+        for manifest in ordered:
+            parts.setdefault((_turn(manifest), _urgency(manifest), manifest.component), []).append(manifest)
+        return [[chain for _, chain in sorted(parts.items(), key=lambda part: part[0])]]
     steps: dict[int, dict[str, Chain]] = {}
-    for manifest in sorted(manifests, key=lambda one: (one.level, one.file)):
-        level = manifest.level if mode is Mode.UPDATE else 0
-        steps.setdefault(level, {}).setdefault(manifest.component, []).append(manifest)
+    for manifest in ordered:
+        steps.setdefault(manifest.level, {}).setdefault(manifest.component, []).append(manifest)
     return [list(chains.values()) for _, chains in sorted(steps.items())]
+
+
+def _turn(manifest: Manifest) -> int:
+    """Namespaces first, which others have rights in; then all that pods need; then definitions and their objects."""
+    if manifest.kind == "Namespace":
+        return 0
+    return 2 if manifest.kind == "CustomResourceDefinition" or manifest.key[0].endswith(".openshift.io") else 1
+
+
+def _urgency(manifest: Manifest) -> int:
+    component = manifest.component
+    return next((number for number, name in enumerate(_AWAITED) if component.startswith(name)), len(_AWAITED))

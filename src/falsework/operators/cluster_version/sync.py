@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from falsework.errors import FalseworkError
-from falsework.kube.client import Client, Unreachable
+from falsework.kube.client import Client, Object, Unreachable
 from falsework.operators.cluster_version.builders import NotYet, apply, pre_create
 from falsework.operators.cluster_version.payload import Chain, Key, Manifest, Mode, Payload, plan
 
@@ -55,13 +55,18 @@ class Sync:
     mode: Mode
     unmanaged: Collection[Key]
     pool: Executor
+    applied: Callable[[Manifest, Object], None] = lambda *_: None
     ended: Callable[[], bool] = lambda: False
+    operators_only: bool = False
+    """Everything else has been looked at before."""
     _steps: list[list[_Way]] = field(init=False)
     _skipped: int = field(init=False)
     _to_pre_create: list[Manifest] = field(init=False)
 
     def __post_init__(self) -> None:
         managed = [manifest for manifest in self.payload.manifests if manifest.key not in self.unmanaged]
+        if self.operators_only:
+            managed = [manifest for manifest in managed if manifest.kind == "ClusterOperator"]
         self._skipped = len(self.payload.manifests) - len(managed)
         self._steps = [[_Way(chain) for chain in chains] for chains in plan(managed, self.mode)]
         self._to_pre_create = [manifest for manifest in managed if manifest.kind == "ClusterOperator"]
@@ -92,7 +97,7 @@ class Sync:
             way.waiting = way.failure = None
             manifest = way.chain[way.position]
             try:
-                apply(self.client, manifest, self.mode)
+                apply(self.client, manifest, self.mode, self.applied)
             except NotYet as waiting:
                 way.waiting = waiting
                 return None

@@ -18,6 +18,9 @@ from falsework.kube.client import ApiError, Client, Object, Unreachable
 from falsework.kube.resources import LEASES
 from falsework.operators.runtime.log import Changes, Say
 
+_QUICK = 0.1
+"""Seconds until a lease that nobody holds, because there is no place for it yet, is asked for again."""
+
 
 def own_identity() -> str:
     """The pod's name, if it is told: a container that was restarted goes on at once, and no two pods have the same.
@@ -65,9 +68,10 @@ class Leader:
             began = self._clock()
             try:
                 holder = self._try()
-                waits = f"is held by {holder}"
+                waits, pause = f"is held by {holder}", self._retry
             except (ApiError, Unreachable) as error:
                 holder, waits = "", f"cannot be had: {error.cause or error.what}"
+                pause = min(_QUICK, self._retry)
             if holder is None:
                 self._say(f"Leading: holds the lease {lease} as {self._identity}")
                 self._kept = began
@@ -76,7 +80,7 @@ class Leader:
                 threading.Thread(target=self._guard, name="guard the lease", daemon=True).start()
                 return True
             changes.say("waiting", f"Waiting to lead: the lease {lease} {waits}")
-            stop.wait(self._retry)
+            stop.wait(pause)
         return False
 
     def release(self) -> None:

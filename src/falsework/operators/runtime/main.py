@@ -34,11 +34,13 @@ def operator_main(
     cluster_operator: str = "",
     kind: str = "Deployment",
     leads: bool = True,
+    lease: str = "",
     arguments: Callable[[argparse.ArgumentParser], None] = lambda _: None,
 ) -> int:
     """`build` adds the controllers. `resource` is the operator's own object in operator.openshift.io, which the
     ClusterOperator (by default: the name without `-operator`) is made of; None if it has neither. A program with
-    `leads` False works in several places at once. `arguments` adds flags of its own, found in `Program.options`."""
+    `leads` False works in several places at once; `lease` is the name of what its leader holds (by default its own with
+    `-lock`). `arguments` adds flags of its own, found in `Program.options`."""
     options = parsed_options(name, words, port, leads, arguments)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -56,20 +58,21 @@ def operator_main(
             dict(options.image),
             OperatorStatus(client, resource) if resource is not None else None,
             options,
+            ended,
         )
         if resource is not None and program.status is not None:
             program.listen(program.follow(resource), program.status.noticed)
             add_cluster_operator(program, resource, cluster_operator or name.removesuffix("-operator"))
         build(program)
-        return _work(program, ended, options)
+        return _work(program, ended, options, lease or f"{name}-lock")
     except FalseworkError as error:
         log.error(error.what, cause=error.cause, fix=error.fix)
         return error.exit_code
 
 
-def _work(program: Program, ended: threading.Event, options: argparse.Namespace) -> int:
+def _work(program: Program, ended: threading.Event, options: argparse.Namespace, lease: str) -> int:
     log = program.log
-    leader = _leader(program) if options.leader_elect else None
+    leader = _leader(program, lease) if options.leader_elect else None
     leading = threading.Event()
     health = Health(program, leading.is_set, *options.listen)
     health.start()
@@ -90,7 +93,7 @@ def _work(program: Program, ended: threading.Event, options: argparse.Namespace)
     return 0
 
 
-def _leader(program: Program) -> Leader:
+def _leader(program: Program, lease: str) -> Leader:
     def lost() -> None:
         # Another one may be at work by now: no sync in hand is worth two at a time.
         os._exit(1)
@@ -98,7 +101,7 @@ def _leader(program: Program) -> Leader:
     return Leader(
         program.client,
         program.namespace,
-        f"{program.name}-lock",
+        lease,
         own_identity(),
         program.log.info,
         lost=lost,

@@ -46,6 +46,8 @@ class Program:
     """None for programs without an operator.openshift.io object of their own."""
     options: argparse.Namespace = field(default_factory=argparse.Namespace)
     """What else it was told."""
+    ended: threading.Event = field(default_factory=threading.Event)
+    """Set when it is to end: for syncs that take long and can be left at any point."""
 
     def __post_init__(self) -> None:
         self._followed: dict[tuple[object, ...], Informer] = {}
@@ -88,12 +90,14 @@ class Program:
         """To one that `follow` gave. For what is quick: it is called in the informer's thread."""
         self._listeners[id(informer)].append(listener)
 
-    def add(self, controller: Controller) -> None:
+    def add(self, controller: Controller) -> Worker:
+        """It can be woken by hand, too."""
         log = self.log.of(controller.name)
         worker = Worker(controller, log, lambda lasting: self._degraded(controller, lasting))
         self.workers.append(worker)
         for informer, key in controller.wakes:
             self.listen(informer, _waker(worker, key, log))
+        return worker
 
     def start_following(self) -> None:
         for informer in self._followed.values():
