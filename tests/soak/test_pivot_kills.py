@@ -1,4 +1,4 @@
-"""What goes wrong while the control plane forms: each time the same healthy end, and nothing that was written is lost."""
+"""What goes wrong while the control plane forms: each time the same healthy end, and nothing written is lost."""
 
 from __future__ import annotations
 
