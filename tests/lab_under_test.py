@@ -18,6 +18,7 @@ from falsework.lab.folder import Lab
 from falsework.machines.nspawn import Nspawn
 from falsework.machines.provider import Power
 from falsework.machines.providers import provider_of
+from falsework.machines.view import View
 from falsework.release.cache import default_root
 from falsework.site.load import default_site
 from falsework.site.model import Site
@@ -49,13 +50,13 @@ class LabUnderTest:
     def command(self, *words: str) -> list[str]:
         """Our own words come first, so that the folder is said before those of another program."""
         name, *rest = words
-        group = [rest.pop(0)] if name in ("balancer", "csr", "machine") else []
+        group = [rest.pop(0)] if name in ("balancer", "csr", "machine", "wait-for") else []
         return [sys.executable, "-m", "falsework", name, *group, "--dir", str(self.lab.site_folder), *rest]
 
-    def run(self, *words: str, code: int = 0) -> str:
+    def run(self, *words: str, code: int = 0, limit: float = 120) -> str:
         """What it printed to stdout; both streams in the message when it does not end as it should."""
         done = subprocess.run(
-            self.command(*words), env=self.environment(), capture_output=True, text=True, timeout=120, check=False
+            self.command(*words), env=self.environment(), capture_output=True, text=True, timeout=limit, check=False
         )
         assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout if code == 0 else done.stdout + done.stderr
@@ -74,6 +75,18 @@ class LabUnderTest:
 
     def inside(self, machine: str, *words: str) -> str:
         return self.machines.execute(machine, words).output.strip()
+
+    def view(self, *words: str | Path) -> list[str]:
+        """The command with which `words` run in the lab's network, as at a workstation there."""
+        return list(View(self.site, self.lab).command(words))
+
+    def until_ready(self, patience: float = 120) -> None:
+        """Until the API is ready behind the load balancer."""
+        ask = f"curl -sk --max-time 2 https://{self.site.api_host}:6443/readyz || true"
+        deadline = time.monotonic() + patience
+        while (said := self.run("shell", "-c", ask)) != "ok":
+            assert time.monotonic() < deadline, said
+            time.sleep(0.3)
 
     def until(self, machine: str, power: Power, doing: str = "", patience: float = 60) -> None:
         deadline = time.monotonic() + patience
@@ -94,6 +107,15 @@ def lab_up_to(stage: str, folder: Path) -> Iterator[LabUnderTest]:
             yield lab
         finally:
             lab.run("destroy", "--yes")
+
+
+@contextlib.contextmanager
+def bootstrap_alone(folder: Path) -> Iterator[LabUnderTest]:
+    """A lab with a temporary control plane that stays: no master runs that could take over."""
+    with lab_up_to("helper", folder) as lab:
+        lab.run("machine", "start", "bootstrap")
+        lab.until_ready()
+        yield lab
 
 
 def events_of(output: str) -> list[Mapping[str, Any]]:

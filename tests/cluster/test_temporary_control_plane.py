@@ -13,17 +13,15 @@ from pathlib import Path
 import pytest
 
 from falsework.machines.provider import Power
-from falsework.stages.events import read_events
-from lab_under_test import LabUnderTest, lab_up_to
+from lab_under_test import LabUnderTest, bootstrap_alone
 
 DOMAIN = "lab.falsework.test"
-LIMIT = 20.0
 SEED = 6
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabUnderTest]:
-    with lab_up_to("temporary-control-plane", tmp_path_factory.mktemp("cluster")) as lab:
+    with bootstrap_alone(tmp_path_factory.mktemp("cluster")) as lab:
         yield lab
 
 
@@ -37,37 +35,12 @@ def at_the_workstation(lab: LabUnderTest, command: str) -> str:
     return lab.run("shell", "-c", command)
 
 
-def until_ready(lab: LabUnderTest, patience: float = 90) -> None:
-    deadline = time.monotonic() + patience
-    ask = f"curl -sk --max-time 2 https://api.{DOMAIN}:6443/readyz || true"
-    while at_the_workstation(lab, ask) != "ok":
-        assert time.monotonic() < deadline, typed(lab, "sudo crictl ps -a; sudo journalctl -u bootkube -n 20")
-        time.sleep(0.3)
-
-
-# The stage
+# The API
 
 
 def test_the_api_answers_through_the_load_balancer_by_its_name(lab: LabUnderTest) -> None:
     authority = lab.lab.site_folder / "tls" / "kube-apiserver-lb-signer.crt"
     assert at_the_workstation(lab, f"curl -s --cacert {authority} https://api.{DOMAIN}:6443/readyz") == "ok"
-
-
-def test_it_was_ready_in_time(lab: LabUnderTest) -> None:
-    stages = {
-        event["stage"]: event
-        for event in read_events(lab.lab.events)
-        if event.get("state") == "finished" and "stage" in event
-    }
-    seconds = sum(stages[name]["seconds"] for name in ("bootstrap-machine", "temporary-control-plane"))
-    # Tests share their host with others; the benchmark is strict.
-    assert seconds < 3 * LIMIT
-
-
-def test_a_second_run_finds_it_done(lab: LabUnderTest) -> None:
-    events = [json.loads(line) for line in lab.run("up", "--until", "temporary-control-plane", "--json").splitlines()]
-    skipped = {event["stage"] for event in events if event.get("state") == "skipped"}
-    assert {"bootstrap-machine", "temporary-control-plane"} <= skipped
 
 
 # What a guide says to look at: on the bootstrap machine
@@ -179,25 +152,6 @@ def test_the_config_server_serves_masters_and_refuses_workers(lab: LabUnderTest)
     assert at_the_workstation(lab, f"{ask}/config/worker") in ("403", "500")
 
 
-# Joining
-
-
-def test_a_master_joins_in_two_waves_without_anybodys_help(lab: LabUnderTest) -> None:
-    lab.run("machine", "start", "master-0")
-    deadline = time.monotonic() + 60
-    while True:
-        csrs = json.loads(lab.run("kubectl", "get", "csr", "-o", "json"))["items"]
-        issued = {csr["spec"]["signerName"] for csr in csrs if csr.get("status", {}).get("certificate")}
-        if issued == {"kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"}:
-            break
-        assert time.monotonic() < deadline, lab.run("csr", "list")
-        time.sleep(0.3)
-    nodes = json.loads(lab.run("kubectl", "get", "nodes", "-o", "json"))["items"]
-    assert [node["metadata"]["name"] for node in nodes] == [f"master-0.{DOMAIN}"]
-    listed = lab.run("csr", "list")
-    assert f"master-0.{DOMAIN}" in listed
-
-
 # Kills
 
 
@@ -210,7 +164,7 @@ def test_bootkube_killed_at_any_moment_goes_on(lab: LabUnderTest) -> None:
     while typed(lab, "systemctl is-active bootkube.service || true").strip() != "active":
         assert time.monotonic() < deadline
         time.sleep(0.3)
-    until_ready(lab)
+    lab.until_ready()
 
 
 @pytest.mark.parametrize("container", ["etcd", "kube-apiserver"])
@@ -230,7 +184,7 @@ def test_a_killed_container_comes_back(lab: LabUnderTest, container: str) -> Non
     while typed(lab, f"sudo crictl ps -q --name {container}").strip() in ("", before):
         assert time.monotonic() < deadline
         time.sleep(0.3)
-    until_ready(lab)
+    lab.until_ready()
 
 
 def _comm(path: Path) -> str:
@@ -250,6 +204,25 @@ def _same_network(pid: int, other: int) -> bool:
 def test_a_machine_that_lost_its_power_comes_back(lab: LabUnderTest) -> None:
     lab.run("machine", "kill", "bootstrap", "--force")
     assert lab.machines.state("bootstrap").power is Power.OFF
-    lab.run("up", "--until", "temporary-control-plane")
-    until_ready(lab)
+    lab.run("machine", "start", "bootstrap")
+    lab.until_ready()
     assert "kube-system" in lab.run("kubectl", "get", "ns")
+
+
+# Joining. Last: from here on the cluster has a master.
+
+
+def test_a_master_joins_in_two_waves_without_anybodys_help(lab: LabUnderTest) -> None:
+    lab.run("machine", "start", "master-0")
+    deadline = time.monotonic() + 60
+    while True:
+        csrs = json.loads(lab.run("kubectl", "get", "csr", "-o", "json"))["items"]
+        issued = {csr["spec"]["signerName"] for csr in csrs if csr.get("status", {}).get("certificate")}
+        if issued == {"kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"}:
+            break
+        assert time.monotonic() < deadline, lab.run("csr", "list")
+        time.sleep(0.3)
+    nodes = json.loads(lab.run("kubectl", "get", "nodes", "-o", "json"))["items"]
+    assert [node["metadata"]["name"] for node in nodes] == [f"master-0.{DOMAIN}"]
+    listed = lab.run("csr", "list")
+    assert f"master-0.{DOMAIN}" in listed

@@ -33,7 +33,7 @@ def test_bootkube_killed_on_its_way_finishes(lab: LabUnderTest, run: int) -> Non
     # It may be between two starts, or not started yet.
     with contextlib.suppress(CommandError):
         lab.inside("bootstrap", "systemctl", "kill", "--signal=KILL", "bootkube.service")
-    lab.run("up", "--until", "temporary-control-plane")
+    lab.until_ready()
     deadline = time.monotonic() + 120
     while "are in the cluster." not in lab.inside(
         "bootstrap", "journalctl", "-u", "bootkube", "-o", "cat", "--no-pager"

@@ -57,17 +57,17 @@ def _destroy_bootstrap(folder: Path, lab: Lab, *, force: bool) -> int:
     from falsework.machines.retirement import is_retired
     from falsework.progress import Progress
     from falsework.stages.context import Context
-    from falsework.stages.events import EventLog
     from falsework.stages.guards import before_bootstrap_goes
     from falsework.stages.pivot import retire
 
     site = site_in(folder)
-    with looking_into(lab), changing(lab, _say):
+    with looking_into(lab), closing(Context(lab, lambda: site, Progress())) as context:
         if not lab.machine(site.bootstrap.name).exists() and not is_retired(lab):
             print(f"there is no machine {site.bootstrap.name} on this host")
             return 0
-        with closing(Context(lab, lambda: site, Progress(), EventLog(lab.events))) as context:
-            before_bootstrap_goes(context, "falsework destroy bootstrap", force=force, say=_say)
+        # Before waiting for whoever changes the lab: a refusal comes at once.
+        before_bootstrap_goes(context, "falsework destroy bootstrap", force=force, say=_say)
+        with changing(lab, _say):
             retire(context)
     print(f"{site.bootstrap.name} is retired")
     return 0

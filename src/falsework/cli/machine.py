@@ -69,8 +69,9 @@ def run(options: argparse.Namespace) -> int:
                 _start(lab, site, _chosen(site, options), wait=not options.no_wait)
             case action:
                 chosen = _chosen(site, options)
+                # Before waiting for whoever changes the lab: a refusal comes at once.
+                _guard(lab, site, chosen, f"falsework machine {action}", force=options.force)
                 with changing(lab, _say):
-                    _guard(lab, site, chosen, f"falsework machine {action}", force=options.force)
                     for machine in chosen:
                         getattr(provider, action)(machine.name)
     return 0

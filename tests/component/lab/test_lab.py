@@ -289,3 +289,26 @@ def test_a_second_lab_with_the_same_addresses_does_not_see_the_first(
     finally:
         other.run("destroy", "--yes")
     assert dig(lab, f"api.{DOMAIN}") == ["192.168.126.2"]
+
+
+def test_a_retired_bootstrap_is_gone_everywhere_and_stays_gone(lab: LabUnderTest) -> None:
+    """Last: the lab has no bootstrap afterwards."""
+    said = lab.run("destroy", "bootstrap", code=1)
+    assert "EtcdBootstrapMemberRemoved is not True" in said
+    assert "--force" in said
+    started = "systemctl show -p ActiveEnterTimestampMonotonic --value haproxy dnsmasq"
+    before = lab.inside("helper", "sh", "-c", started)
+    assert dig(lab, f"bootstrap.{DOMAIN}") == ["192.168.126.100"]
+    for _ in range(2):
+        lab.run("destroy", "bootstrap", "--force")
+    assert lab.inside("helper", "sh", "-c", started) == before
+    assert "bootstrap" not in lab.run("balancer", "state")
+    assert "bootstrap" not in lab.inside("helper", "cat", "/etc/haproxy/haproxy.cfg")
+    assert not lab.lab.machine("bootstrap").exists()
+    assert not lab.lab.netns_path("bootstrap").exists()
+    assert dig(lab, f"api.{DOMAIN}") == ["192.168.126.2"]
+    assert dig(lab, f"bootstrap.{DOMAIN}") == []
+    planned = {entry["stage"]: entry for entry in events_of(lab.run("up", "--dry-run", "--json"))}
+    assert all(planned[name]["done"] for name in ("network", "helper", "temporary-control-plane"))
+    assert not any("bootstrap" in step for step in planned["bootstrap-machine"]["steps"])
+    assert "there is no machine bootstrap" in lab.run("machine", "start", "bootstrap", code=2)
