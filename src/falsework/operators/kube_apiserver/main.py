@@ -35,7 +35,6 @@ def main(words: list[str]) -> int:
 
 def build(program: Program) -> None:
     program.add(Target(program).controller())
-    guard = Guard(program.images["pause"], API_PORT, "/readyz", "HTTPS")
-    static_pod_controllers(program, OPERAND, guard=guard)
+    static_pod_controllers(program, OPERAND, guard=Guard(program.images["pause"], API_PORT, "/readyz", "HTTPS"))
     csr_ca = program.follow(CONFIG_MAPS, CSR_CA.namespace, fields=f"metadata.name={CSR_CA.name}")
     program.add(certificate_controller(program, TABLE, (csr_ca, always)))
