@@ -5,33 +5,51 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
+from typing import Self
 
 from falsework.errors import FalseworkError
-from falsework.kube.client import Client, Object
-from falsework.kube.informer import follow
+from falsework.kube.client import Client, Object, WatchEvent
+from falsework.kube.informer import Informer
 from falsework.kube.resources import Resource
 
 _PATIENCE = 600.0
 
 
-def await_ready(client: Client, resource: Resource, wanted: int) -> int:
-    """Until at least so many are there and all there are are Ready; how many that is."""
-    changed = threading.Event()
-    informer = follow(client, resource, lambda _: changed.set())
-    deadline = time.monotonic() + _PATIENCE
-    try:
-        while True:
-            changed.clear()
-            ready = [is_ready(body) for body in informer.objects()]
-            if len(ready) >= wanted and all(ready):
-                return len(ready)
-            if not changed.wait(deadline - time.monotonic()):
-                raise FalseworkError(
-                    f"of {wanted} {resource.plural}, {len(ready)} are there and {sum(ready)} are Ready",
-                    cause=f"nothing more has come in {_PATIENCE:.0f} s",
-                )
-    finally:
-        informer.stop()
+class AllReady:
+    """Followed as long as the block lasts: until at least so many are there, and all there are are Ready."""
+
+    def __init__(self, client: Client, resource: Resource, wanted: int) -> None:
+        self._resource = resource
+        self._wanted = wanted
+        self._moment = 0.0
+        self._reached = threading.Event()
+        self._informer = Informer(client, resource, self._look)
+
+    def __enter__(self) -> Self:
+        self._informer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._informer.stop()
+
+    def wait(self) -> float:
+        """When it was so for the first time, in seconds since 1970."""
+        if not self._reached.wait(_PATIENCE):
+            ready = self._ready()
+            raise FalseworkError(
+                f"of {self._wanted} {self._resource.plural}, {len(ready)} are there and {sum(ready)} are Ready",
+                cause=f"that is all that came of it in {_PATIENCE:.0f} s",
+            )
+        return self._moment
+
+    def _look(self, _: WatchEvent) -> None:
+        ready = self._ready()
+        if len(ready) >= self._wanted and all(ready) and not self._reached.is_set():
+            self._moment = time.time()
+            self._reached.set()
+
+    def _ready(self) -> list[bool]:
+        return [is_ready(body) for body in self._informer.objects()]
 
 
 def is_ready(body: Object) -> bool:

@@ -14,7 +14,6 @@ import json
 import os
 import statistics
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -25,7 +24,7 @@ from kubeadm_peer.cluster import KubeadmCluster
 from kubeadm_peer.images import peer_images
 from meter import Meter
 from outcome import POWER_ON, Outcome, steps_of, table
-from ready import await_ready
+from ready import AllReady
 from throwaway import falsework, throwaway_lab
 
 from falsework.kube.resources import NODES
@@ -87,8 +86,8 @@ def falsework_run(until: str) -> Outcome:
             falsework("up", "--until", until, "--dir", str(lab.site_folder))
             moments = stage_ends(lab)
             if until == _WITH_NODES:
-                await_ready(lab_client(View(site, lab)), NODES, len(site.masters))
-                moments[cluster.NODES_READY] = time.time()
+                with AllReady(lab_client(View(site, lab)), NODES, len(site.masters)) as nodes:
+                    moments[cluster.NODES_READY] = nodes.wait()
         return outcome_of(lab, meter, moments, conditions_met(lab))
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from outcome import POWER_ON
-from ready import await_ready
+from ready import AllReady
 
 from falsework.assets.keys_in_folder import SSH_KEY
 from falsework.assets.serialize import to_json
@@ -18,7 +18,7 @@ from falsework.files import write_file
 from falsework.helper.boot import config_path
 from falsework.helper.bootserver import CONFIG_FOLDER
 from falsework.kube.client import Client
-from falsework.kube.resources import NODES, PODS, Resource
+from falsework.kube.resources import NODES, PODS
 from falsework.machines import share
 from falsework.machines.lab_api import lab_client
 from falsework.machines.provider import Spec
@@ -67,20 +67,20 @@ class KubeadmCluster:
         self._switch_on()
         self._await_boot(first)
         self._reached("first master booted")
-        self._run_kubeadm(
-            first, configs.init_config(self._site, self._payload, self._secrets), "init", "--upload-certs"
-        )
+        config = configs.init_config(self._site, self._payload, self._secrets)
+        self._run_kubeadm(first, config, "init", "--upload-certs")
         self._reached("kubeadm init")
         client = self._client()
-        with ThreadPoolExecutor(len(others) + 2) as pool:
-            waits = [
-                pool.submit(self._await, client, NODES, len(self._machines), NODES_READY),
-                pool.submit(self._await, client, PODS, self._pods_wanted(), PODS_READY),
-            ]
+        with (
+            AllReady(client, NODES, len(self._machines)) as nodes,
+            AllReady(client, PODS, self._pods_wanted()) as pods,
+            ThreadPoolExecutor(len(others)) as pool,
+        ):
             joins = [pool.submit(self._join, machine) for machine in others]
             self._apply_network(first)
-            for each in (*joins, *waits):
-                each.result()
+            for join in joins:
+                join.result()
+            self.moments |= {NODES_READY: nodes.wait(), PODS_READY: pods.wait()}
 
     def _prepare(self) -> None:
         """What the helper serves to the machines: instead of Falsework's configs, those of kubeadm's."""
@@ -143,10 +143,6 @@ class KubeadmCluster:
     def _pods_wanted(self) -> int:
         """Four in every control plane, kube-proxy and flannel everywhere, and two of CoreDNS."""
         return 4 * len(self._site.masters) + 2 * len(self._machines) + 2
-
-    def _await(self, client: Client, resource: Resource, wanted: int, name: str) -> None:
-        await_ready(client, resource, wanted)
-        self._reached(name)
 
     def _reached(self, name: str) -> None:
         """Of what happens on several machines, the last counts."""

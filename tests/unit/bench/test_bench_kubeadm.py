@@ -5,7 +5,6 @@ import json
 import yaml
 from kubeadm_peer import configs
 from kubeadm_peer.configs import Secrets
-from ready import is_ready
 
 from falsework.assets.ignition import files_in
 from falsework.release.payload import load_payload
@@ -52,12 +51,6 @@ def test_flannel_reaches_the_api_through_the_load_balancer() -> None:
     assert {"name": "KUBERNETES_SERVICE_HOST", "value": SITE.api_host} in container["env"]
     network = json.loads(objects["ConfigMap"]["data"]["net-conf.json"])
     assert network["Network"] == str(SITE.networking.cluster_networks[0].cidr)
-
-
-def test_ready_is_what_the_condition_says() -> None:
-    assert is_ready({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
-    assert not is_ready({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})
-    assert not is_ready({"metadata": {}})
 
 
 def _init() -> bytes:
