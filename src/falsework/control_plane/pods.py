@@ -111,7 +111,8 @@ def command(program: str, flags: dict[str, Any]) -> list[str]:
 
 def started(path: str, port: int, scheme: str) -> dict[str, Any]:
     """Asked every second until it is ready for the first time: others wait for that."""
-    return {"startupProbe": {**_asked(path, port, scheme), "periodSeconds": 1, "failureThreshold": 600}}
+    often = {"periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 600}
+    return {"startupProbe": {**_asked(path, port, scheme), **often}}
 
 
 def ready(path: str, port: int, scheme: str) -> dict[str, Any]:

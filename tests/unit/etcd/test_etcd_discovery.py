@@ -15,7 +15,7 @@ from falsework.etcd.settings import peer_url
 from falsework.etcd.wal import Identity
 from falsework.operators.etcd import pod
 from falsework.operators.etcd.decision import DESTROYED, Action, Listing, decide
-from falsework.operators.etcd.discovery import archive
+from falsework.operators.etcd.discovery import archive, main
 from falsework.operators.etcd.masters import inventory_in, masters_in
 from falsework.operators.etcd.member_config import Certificates, MemberConfig
 
@@ -154,3 +154,11 @@ def test_the_pod_is_the_same_on_every_node() -> None:
     assert "--speed=Slower" in spec["initContainers"][0]["command"]
     assert "REVISION" in json.dumps(spec["volumes"])
     assert "10.0.0.1" not in json.dumps(spec["containers"])
+
+
+def test_the_program_takes_what_the_pod_tells_it(capsys: pytest.CaptureFixture[str]) -> None:
+    found = pod.etcd_pod(pod.Facts("etcd:1", "falsework:1", ("10.0.0.1", "10.0.0.9"), "Slower", 3, 8 << 30))
+    words = found["spec"]["initContainers"][0]["command"][4:]
+    told = [word.replace("$(NODE_NAME)", "master-0").replace("$(NODE_IP)", "10.0.0.1") for word in words]
+    assert main(told) == 1
+    assert "server-ca-bundle.crt cannot be read" in capsys.readouterr().err

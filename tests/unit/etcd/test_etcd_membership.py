@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsework.etcd.members import Member, View, quorum, spare, survives
@@ -100,6 +100,7 @@ def test_a_voter_nobody_knows_is_left_to_a_person() -> None:
     assert plan(View((*VOTERS, stranger)), Masters(NODES)).steps == ()
 
 
+@settings(deadline=None)
 @given(st.integers(1, 7), st.data())
 def test_no_step_costs_the_slack_there_was(count: int, data: st.DataObject) -> None:
     voters = tuple(Member(number, f"m{number}", (f"p{number}",), (f"c{number}",)) for number in range(count))

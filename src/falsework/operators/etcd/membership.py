@@ -95,8 +95,8 @@ def may_promote(view: View, member: Member) -> bool:
 
 
 def may_restart_one(view: View, needed: int = 3) -> str | None:
-    """Why no healthy member may be stopped for a while; None if one may. OpenShift's quorumSafe. A control plane
-    that is to have fewer than three members never has one to spare: there it is enough that all are well."""
+    """Why no healthy member may be stopped for a while; None if one may. What quorumSafe is in OpenShift. A control
+    plane that is to have fewer than three members never has one to spare: there it is enough that all are well."""
     voters = view.voters
     healthy = len(voters) - len(view.unhealthy(voters))
     if healthy < needed:
