@@ -28,7 +28,7 @@ from falsework.manifests.objects import config_map, named, secret
 from falsework.manifests.operators import etcd as etcd_manifests
 from falsework.release.inventory import Release
 
-IMAGES = {"etcd": "registry.example/etcd:1", "falsework": "registry.example/falsework:1"}
+IMAGES = {name: f"registry.example/{name}:1" for name in ("etcd", "falsework", "pause")}
 NAMESPACES = ("openshift-etcd", "openshift-etcd-operator")
 PROGRAM = [*POD, "etcd-operator"]
 WORDS = tuple(f"--image={name}={reference}" for name, reference in IMAGES.items())

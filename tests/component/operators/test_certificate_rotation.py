@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
@@ -73,11 +73,26 @@ def shown(client: Client, name: str, namespace: str = APISERVER) -> bytes:
     return base64.b64decode(data(client, name, namespace, SECRETS)["tls.crt"])
 
 
-def rotation(api: RealApi, module: ModuleType, table: Table) -> Rotation:
-    """With the rights of the operator, seventeen hours after the installation."""
+def rotation(api: RealApi, module: ModuleType, table: Table, now: datetime = LATER) -> Rotation:
+    """With the rights of the operator."""
     manifests = module.manifests(VERSION, DEFAULT_PAYLOAD.images)
     client = Client.from_kubeconfig(account_of(api, manifests))
-    return Rotation(client, Events(client, "operator", "default", Log("operator")), table, LATER)
+    return Rotation(client, Events(client, "operator", "default", Log("operator")), table, now)
+
+
+def versions(client: Client, namespace: str) -> dict[str, str]:
+    found = [item["metadata"] for kind in (CONFIG_MAPS, SECRETS) for item in client.list(kind, namespace).items]
+    return {entry["name"]: entry["resourceVersion"] for entry in found}
+
+
+def test_fresh_certificates_are_left_alone(cluster_api: RealApi, client: Client) -> None:
+    before = {namespace: versions(client, namespace) for namespace in (APISERVER, APISERVER_OPERATOR, MANAGER)}
+    for module, of_operator in ((kube_controller_manager, of_controller_manager), (kube_apiserver, of_apiserver)):
+        wait = rotation(cluster_api, module, of_operator.TABLE, utc_now()).look()
+        assert timedelta(hours=15).total_seconds() < wait < timedelta(hours=17).total_seconds()
+    assert {namespace: versions(client, namespace) for namespace in before} == before
+    signer = shown(client, "csr-signer", MANAGER)
+    assert data(client, "csr-controller-ca", MANAGED)["ca-bundle.crt"].encode().strip() == signer.strip()
 
 
 def test_day_long_certificates_and_signers_are_replaced_step_by_step(cluster_api: RealApi, client: Client) -> None:

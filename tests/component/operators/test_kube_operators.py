@@ -91,8 +91,8 @@ def operator(name: str, api: RealApi, folder: Path) -> Iterator[OperatorProcess]
     _, module = OPERATORS[name]
     kubeconfig = account_of(api, module.manifests(VERSION, DEFAULT_PAYLOAD.images))
     program = ["-m", "falsework.in_machine", f"{name}-operator"]
-    image = f"--image={name}={DEFAULT_PAYLOAD.images[name]}"
-    with operator_process(api, program, kubeconfig, folder / "log", image) as process:
+    images = [f"--image={image}={DEFAULT_PAYLOAD.images[image]}" for image in (name, "pause")]
+    with operator_process(api, program, kubeconfig, folder / "log", *images) as process:
         yield process
 
 

@@ -97,6 +97,8 @@ def test_a_bundle_grows_keeps_its_order_and_forgets_what_has_ended() -> None:
     short, long = signer(Validity.DAY), signer()
     old = (certificate_pem(short.certificate) + certificate_pem(long.certificate)).decode()
     assert renewal.merged(old, [], BEGIN) == old
+    spaced = old.replace("-----END CERTIFICATE-----\n", "-----END CERTIFICATE-----\n\n")
+    assert renewal.merged(spaced, [certificate_pem(short.certificate)], BEGIN) == spaced
     assert renewal.merged(old, [certificate_pem(long.certificate)], BEGIN) == old
     added = certificate_pem(signer().certificate)
     assert renewal.merged(old, [added], BEGIN) == old + added.decode()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from falsework.manifests.objects import Manifests
-from falsework.manifests.static_pod_rights import MASTERS, in_operand_namespace
-from falsework.manifests.workload import READ, Workload, core, operator_manifests, read_config, rule
+from falsework.manifests.static_pod_rights import MASTERS, for_guards, in_operand_namespace
+from falsework.manifests.workload import READ, Workload, core, operator_manifests, read_config
 
 
 def manifests(version: str, images: Mapping[str, str]) -> Manifests:
@@ -18,15 +18,10 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         port=9101,
         version=version,
         image=images["falsework"],
-        images={name: images[name] for name in ("etcd", "falsework")},
+        images={name: images[name] for name in ("etcd", "falsework", "pause")},
         cluster_rules=[MASTERS, read_config("infrastructures")],
         roles={
-            "openshift-etcd": [
-                *in_operand_namespace(),
-                # Guards.
-                core("pods", ("create", "delete")),
-                rule("policy", "poddisruptionbudgets", (*READ, "create", "patch")),
-            ],
+            "openshift-etcd": [*in_operand_namespace(), *for_guards()],
             # What it shows to etcd, and whom it trusts.
             "openshift-etcd-operator": [
                 core("secrets", READ, ("etcd-client",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from falsework.manifests.objects import Manifests
-from falsework.manifests.static_pod_rights import MASTERS, in_operand_namespace
+from falsework.manifests.static_pod_rights import MASTERS, for_guards, in_operand_namespace
 from falsework.manifests.workload import READ, Workload, core, operator_manifests, read_config
 
 
@@ -18,10 +18,10 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         port=9102,
         version=version,
         image=images["falsework"],
-        images={"kube-apiserver": images["kube-apiserver"]},
+        images={name: images[name] for name in ("kube-apiserver", "pause")},
         cluster_rules=[MASTERS, read_config("infrastructures", "networks")],
         roles={
-            "openshift-kube-apiserver": in_operand_namespace(),
+            "openshift-kube-apiserver": [*in_operand_namespace(), *for_guards()],
             # Which etcd members there are, and how many there will be.
             "openshift-etcd": [core("configmaps", READ, ("etcd-endpoints",))],
             "kube-system": [core("configmaps", READ, ("cluster-config-v1",))],

@@ -82,10 +82,12 @@ def successor_of(signer: Pair, now: datetime) -> Files:
 
 
 def merged(bundle: str, wanted: Iterable[bytes], now: datetime) -> str:
-    """The bundle with all certificates of `wanted`, and without those that have ended. Its order stays."""
-    known = chain.from_iterable(load_certificates(part) for part in (bundle.encode(), *wanted) if part)
-    distinct = dict.fromkeys(certificate_pem(one) for one in known if life_of(one).ends > now)
-    return b"".join(distinct).decode()
+    """The bundle with all certificates of `wanted`, and without those that have ended. One that is right already stays
+    as it is, to the letter: a change would be a new revision."""
+    old = load_certificates(bundle.encode()) if bundle else []
+    known = chain(old, chain.from_iterable(map(load_certificates, wanted)))
+    new = list(dict.fromkeys(one for one in known if life_of(one).ends > now))
+    return bundle if new == old else b"".join(map(certificate_pem, new)).decode()
 
 
 def holds(bundle: str, certificate: bytes) -> bool:

@@ -7,14 +7,13 @@ from functools import partial
 
 from falsework.errors import FalseworkError
 from falsework.etcd.gateway import Gateway
-from falsework.etcd.settings import QUOTA_BYTES, client_url
+from falsework.etcd.settings import METRICS_PORT, QUOTA_BYTES, client_url
 from falsework.kube.client import APPLY, WatchEvent
 from falsework.kube.informer import Informer
 from falsework.kube.resources import CONFIG_MAPS, ETCDS, INFRASTRUCTURES, NODES, PODS
 from falsework.operators.etcd import endpoints, pod
 from falsework.operators.etcd.board import Board
 from falsework.operators.etcd.credentials import Credentials
-from falsework.operators.etcd.guard import Guards
 from falsework.operators.etcd.masters import INVENTORY, INVENTORY_NAMESPACE, address_of, inventory_in, masters_in
 from falsework.operators.etcd.members_conditions import members_conditions
 from falsework.operators.etcd.membership import Masters, may_restart_one
@@ -26,6 +25,7 @@ from falsework.operators.runtime.controller import Controller, always
 from falsework.operators.runtime.log import Changes
 from falsework.operators.runtime.program import Program
 from falsework.operators.static_pod.controllers import static_pod_controllers
+from falsework.operators.static_pod.guard import Guard
 from falsework.operators.static_pod.node_statuses import MASTERS
 from falsework.operators.static_pod.operand import Operand
 from falsework.operators.target_config import TargetConfig, pod_data
@@ -65,7 +65,6 @@ class EtcdOperator:
         self._scaling = Scaling(self._gateway, program.events.normal)
         self._removal = BootstrapRemoval(self._gateway, program.events.normal)
         self._waits = Changes(program.log.of("ClusterMemberController").info)
-        self._guards = Guards(program, self._pods)
         self._board = Board()
 
     def add_controllers(self) -> None:
@@ -82,14 +81,12 @@ class EtcdOperator:
         endpoints_map = (self._config_maps, partial(_named, endpoints.NAME))
         self._add("EtcdEndpointsController", self._publish_endpoints, [endpoints_map])
         self._add("EtcdMembersController", self._tell_members, [])
-        self._add(
-            "EtcdGuardController",
-            self._keep_guards,
-            [(self._own, always), (self._nodes, always), *self._guards.wakes],
-            board=False,
-        )
         self._add("BootstrapTeardownController", self._tear_down, [(self._complete, always)])
-        static_pod_controllers(self._program, OPERAND, may_roll_out=self._may_roll_out)
+        # From when the masters are on their own: before, nobody drains one, and everything else is more urgent.
+        guard = Guard(
+            self._program.images["pause"], METRICS_PORT, "/readyz", "HTTP", after=0.0, wanted=self._bootstrap_is_gone
+        )
+        static_pod_controllers(self._program, OPERAND, may_roll_out=self._may_roll_out, guard=guard)
 
     def _add(
         self,
@@ -211,11 +208,6 @@ class EtcdOperator:
             condition(RUNNING, True, reason, "etcd runs on the masters alone"),
             condition(REMOVED, True, reason, "etcd bootstrap member is removed"),
         )
-
-    def _keep_guards(self, _: str) -> None:
-        """From when the masters are on their own: before, nobody drains one, and everything else is more urgent."""
-        if self._bootstrap_is_gone():
-            self._guards.keep(self._nodes.objects())
 
     def _is_complete(self) -> bool:
         noted = self._complete.get("bootstrap", "kube-system") or {}

@@ -29,6 +29,8 @@ class Guard:
     """Where the static pod says on its node's loopback that it is ready."""
     after: float = 60.0
     """Seconds for which all must have been well: a control plane that is being formed has better things to do."""
+    wanted: Callable[[], bool] = lambda: True
+    """What else must be so before there are guards."""
 
 
 class GuardController:
@@ -52,7 +54,7 @@ class GuardController:
 
     def sync(self, _: str) -> float | None:
         masters = {str(node["metadata"]["name"]): node for node in self._nodes.objects()}
-        if len(masters) < 2 or not _is_well(self._own.get(OBJECT) or {}):
+        if len(masters) < 2 or not _is_well(self._own.get(OBJECT) or {}) or not self._guard.wanted():
             self._well_since = None
             return None
         if self._well_since is None:
