@@ -123,7 +123,11 @@ class EtcdOperator:
 
     def _target_config(self, _: str) -> None:
         inventory = inventory_in(self._inventory.get(INVENTORY, INVENTORY_NAMESPACE))
-        spec = (self._own.get("cluster") or {}).get("spec") or {}
+        own = self._own.get("cluster")
+        if own is None:
+            # What it says of the machines is in the pod: without it, the first revision would be a wrong one.
+            raise FalseworkError("etcds.operator.openshift.io/cluster is missing", cause="it has not been created yet")
+        spec = own.get("spec") or {}
 
         def rendered(*others: str) -> dict[str, str]:
             facts = pod.Facts(
