@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -154,16 +155,17 @@ class Client:
         *,
         bookmarks: bool = False,
     ) -> Watch:
-        """What changes from now on (or since `version`), on a connection of its own, until `seconds` are over."""
+        """What changes from now on (or since `version`), until `seconds` are over. It takes this thread's connection:
+        by it the list has come that most watches go on from, and another handshake would cost as much as that."""
         query = {**_selected(labels, fields), "watch": "true", "timeoutSeconds": str(seconds)}
         if version:
             query["resourceVersion"] = version
         if bookmarks:
             query["allowWatchBookmarks"] = "true"
         path = f"{resource.path(namespace)}?{urlencode(query)}"
-        connection = Connection(self._access, self._connect, self._patience)
+        connection = self._taken()
         try:
-            response, pieces = connection.ask("GET", path, None, self._headers("PartialObjectMetadata"))
+            response, pieces = self._ask_for_a_stream(connection, path)
             if response.status != 200:
                 raise _api_error("GET", path, response.status, connection.whole(pieces))
             connection.wait_up_to(seconds + _SPARE)
@@ -252,6 +254,17 @@ class Client:
         response, pieces = connection.ask(method, path, body, headers)
         return response.status, connection.whole(pieces), _seconds(response.getheader("Retry-After"))
 
+    def _ask_for_a_stream(self, connection: Connection, path: str) -> tuple[HTTPResponse, Iterator[bytes]]:
+        connection.drop_if_stale()
+        was_fresh = connection.is_fresh
+        headers = self._headers("PartialObjectMetadata")
+        try:
+            return connection.ask("GET", path, None, headers)
+        except Unreachable:
+            if was_fresh:
+                raise
+        return connection.ask("GET", path, None, headers)
+
     def _headers(self, kind: str = "PartialObjectMetadataList") -> dict[str, str]:
         accept = f"application/json;as={kind};g=meta.k8s.io;v=v1" if self._metadata_only else "application/json"
         headers = {"Accept": accept, "User-Agent": f"falsework/{__version__}"}
@@ -261,6 +274,12 @@ class Client:
 
     def _own(self) -> Connection | None:
         return getattr(self._of_thread, "connection", None)
+
+    def _taken(self) -> Connection:
+        """For somebody who keeps it: this thread's next question goes by a new one."""
+        connection = self._own() or self._new()
+        del self._of_thread.connection
+        return connection
 
     def _new(self) -> Connection:
         connection = self._of_thread.connection = Connection(self._access, self._connect, self._patience)

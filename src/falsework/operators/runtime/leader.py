@@ -55,7 +55,9 @@ class Leader:
         self._seen: tuple[Any, ...] = ()
         self._seen_at = 0.0
         self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._kept = 0.0
+        self._keeper: threading.Thread | None = None
+        self._losing = threading.Lock()
         self.lost = False
 
     def acquire(self, stop: threading.Event) -> bool:
@@ -63,6 +65,7 @@ class Leader:
         changes = Changes(self._say)
         lease = "/".join(self._where)
         while not stop.is_set():
+            began = self._clock()
             try:
                 holder = self._try()
                 waits, pause = f"is held by {holder}", self._retry
@@ -71,8 +74,10 @@ class Leader:
                 pause = min(_QUICK, self._retry)
             if holder is None:
                 self._say(f"Leading: holds the lease {lease} as {self._identity}")
-                self._thread = threading.Thread(target=self._keep, name="keep the lease", daemon=True)
-                self._thread.start()
+                self._kept = began
+                self._keeper = threading.Thread(target=self._keep, name="keep the lease", daemon=True)
+                self._keeper.start()
+                threading.Thread(target=self._guard, name="guard the lease", daemon=True).start()
                 return True
             changes.say("waiting", f"Waiting to lead: the lease {lease} {waits}")
             stop.wait(pause)
@@ -81,9 +86,11 @@ class Leader:
     def release(self) -> None:
         """Give it back, so that the next one can go on at once."""
         self._ended.set()
-        if self._thread is None:
+        if self._keeper is None:
             return
-        self._thread.join()
+        self._keeper.join(self._renew)
+        if self._keeper.is_alive():
+            return  # It waits for an API that does not answer: nothing can be given back.
         try:
             lease = self._read()
             if lease is not None and lease["spec"].get("holderIdentity") == self._identity:
@@ -140,19 +147,34 @@ class Leader:
             return None
 
     def _keep(self) -> None:
-        kept = self._clock()
         pause = self._renew
         while not self._ended.wait(pause):
             pause = self._retry
+            began = self._clock()
             try:
                 holder = self._try()
             except (ApiError, Unreachable):
-                holder = ""
-            if holder is None:
-                kept, pause = self._clock(), self._renew
-            elif holder or self._clock() > kept + self._lasts * 2 / 3:
-                # Before it runs out for the others: never two at a time.
-                self._say(f"Lost the lease {'/'.join(self._where)}{f' to {holder}' if holder else ''}")
-                self.lost = True
-                self._on_loss()
+                continue
+            if holder is not None:
+                self._lose(f" to {holder}")
                 return
+            self._kept, pause = began, self._renew
+
+    def _guard(self) -> None:
+        """Even while a renewal waits for an answer: before the lease runs out for the others, never two at a time."""
+        while not self._ended.wait(self._left()):
+            if self._left() <= 0:
+                self._lose("")
+                return
+
+    def _left(self) -> float:
+        return max(0.0, self._kept + self._lasts * 2 / 3 - self._clock())
+
+    def _lose(self, to: str) -> None:
+        with self._losing:
+            if self._ended.is_set():
+                return
+            self._ended.set()
+        self._say(f"Lost the lease {'/'.join(self._where)}{to}")
+        self.lost = True
+        self._on_loss()

@@ -72,7 +72,7 @@ def operator_main(
 
 def _work(program: Program, ended: threading.Event, options: argparse.Namespace, lease: str) -> int:
     log = program.log
-    leader = _leader(program, ended, lease) if options.leader_elect else None
+    leader = _leader(program, lease) if options.leader_elect else None
     leading = threading.Event()
     health = Health(program, leading.is_set, *options.listen)
     health.start()
@@ -93,11 +93,10 @@ def _work(program: Program, ended: threading.Event, options: argparse.Namespace,
     return 0
 
 
-def _leader(program: Program, ended: threading.Event, lease: str) -> Leader:
+def _leader(program: Program, lease: str) -> Leader:
     def lost() -> None:
-        if not ended.is_set():
-            # Another one may be at work by now: no sync in hand is worth two at a time.
-            os._exit(1)
+        # Another one may be at work by now: no sync in hand is worth two at a time.
+        os._exit(1)
 
     return Leader(
         program.client,
