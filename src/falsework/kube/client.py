@@ -258,6 +258,7 @@ class Client:
         headers = self._headers("PartialObjectMetadata")
         connection.drop_if_stale()
         was_fresh = connection.is_fresh
+        headers = self._headers("PartialObjectMetadata")
         try:
             return connection.ask("GET", path, None, headers)
         except Unreachable:

@@ -64,7 +64,7 @@ class Operator:
             # Said before the work, too: a person who looks at once sees what is going on.
             self._write(version, sync, sync.progress())
         progress = sync.go_on()
-        if not progress.failures:
+        if not progress.failures and not self.ended():
             self.drift.follow(sync.unmanaged)
         self._write(self._cluster_version() or version, sync, progress)
         return self._pause(sync, progress)
@@ -93,9 +93,9 @@ class Operator:
             return self._backoff.pause()
         self._backoff.reset()
         if sync.mode is Mode.RECONCILE or progress.complete:
+            # What was well may not be any more: the next look does not go on, it begins.
             self._sync = None
-            return self.resync
-        return min(_LOOK_AGAIN, self.resync)
+        return self.resync if progress.complete else min(_LOOK_AGAIN, self.resync)
 
     def _cluster_version(self) -> Object | None:
         try:
@@ -137,7 +137,7 @@ class Operator:
             self._sync = Sync(self.client, self.payload, *wanted, self.pool, self.drift.note, self.ended)
         elif self._sync is None:
             self._sync = Sync(
-                self.client, self.payload, *wanted, self.pool, self.drift.note, self.ended, operators_only=True
+                self.client, self.payload, *wanted, self.pool, self.drift.note, self.ended, health_only=True
             )
         return self._sync
 

@@ -11,6 +11,8 @@ from falsework.kube.client import Client, Object, Unreachable
 from falsework.operators.cluster_version.builders import NotYet, apply, pre_create
 from falsework.operators.cluster_version.payload import Chain, Key, Manifest, Mode, Payload, plan
 
+_MAY_BE_ILL = ("ClusterOperator", "Deployment", "DaemonSet", "Job")
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -57,16 +59,16 @@ class Sync:
     pool: Executor
     applied: Callable[[Manifest, Object], None] = lambda *_: None
     ended: Callable[[], bool] = lambda: False
-    operators_only: bool = False
-    """Everything else has been looked at before."""
+    health_only: bool = False
+    """Only what may be well or not: everything else has been looked at before."""
     _steps: list[list[_Way]] = field(init=False)
     _skipped: int = field(init=False)
     _to_pre_create: list[Manifest] = field(init=False)
 
     def __post_init__(self) -> None:
         managed = [manifest for manifest in self.payload.manifests if manifest.key not in self.unmanaged]
-        if self.operators_only:
-            managed = [manifest for manifest in managed if manifest.kind == "ClusterOperator"]
+        if self.health_only:
+            managed = [manifest for manifest in managed if manifest.kind in _MAY_BE_ILL]
         self._skipped = len(self.payload.manifests) - len(managed)
         self._steps = [[_Way(chain) for chain in chains] for chains in plan(managed, self.mode)]
         self._to_pre_create = [manifest for manifest in managed if manifest.kind == "ClusterOperator"]
