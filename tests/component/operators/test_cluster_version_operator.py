@@ -147,13 +147,13 @@ def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
 
         # An operator that fails is told, and one that is well again too.
         report(client, "network", available=False)
-        until(lambda: said(client, "Failing")["status"] == "True", 5, log)
+        until(lambda: said(client, "Failing")["status"] == "True", 20, log)
         assert said(client, "Failing")["reason"] == "ClusterOperatorNotAvailable"
         message = f"Error while reconciling {VERSION}: cluster operator network is not available"
         assert said(client, "Progressing")["message"] == message
         assert said(client, "Available")["status"] == "True"
         report(client, "network")
-        until(lambda: said(client, "Failing")["status"] == "False", 5, log)
+        until(lambda: said(client, "Failing")["status"] == "False", 20, log)
 
         # Nothing changes any more: nothing is written any more.
         before = client.get(CLUSTER_VERSIONS, "version")["metadata"]["resourceVersion"]
