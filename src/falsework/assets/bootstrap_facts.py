@@ -41,6 +41,9 @@ class BootstrapFacts:
     """Addresses of the machines that take over."""
     etcd_speed: str
     """One of the words of `etcd.settings.Speed`."""
+    api_shutdown_delay: int
+    """Seconds in which the temporary API server, told to stop, still answers everything: the load balancer must have
+    noticed by then."""
     release_version: str
     release_image: str
     images: dict[str, str]

@@ -225,6 +225,8 @@ def bootstrap_facts(site: Site, payload: Payload) -> BootstrapFacts:
         control_plane_replicas=site.control_plane_replicas,
         masters=tuple(str(machine.address) for machine in site.masters),
         etcd_speed=speed_of(site),
+        # Ours sends nobody to the bootstrap while a master is ready; of another one nothing is known.
+        api_shutdown_delay=2 if site.api_vip == site.helper.address else 30,
         release_version=payload.version,
         release_image=payload.release_image,
         images={name: payload.images[name] for name in IMAGES},

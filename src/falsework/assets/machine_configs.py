@@ -34,7 +34,12 @@ def built_in(
             config(files=runtime_files, units=[node.containerd_unit()]),
         ),
         machine_config(
-            f"01-{role}-kubelet", role, config(files=kubelet_files, units=[node.kubelet_unit(standalone=False)])
+            f"01-{role}-kubelet",
+            role,
+            config(
+                files=kubelet_files,
+                units=[node.kubelet_unit(standalone=False), node.first_join_unit(facts.api_int_host)],
+            ),
         ),
     ]
 

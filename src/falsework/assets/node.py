@@ -33,6 +33,7 @@ _OPEN_CGROUPS = (
 _REGISTRIES = "/etc/containerd/certs.d"
 _NODE_KUBECONFIG = "/var/lib/kubelet/kubeconfig"
 _NODE_CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+_API_SEEN = "/run/kubernetes-api-seen"
 
 
 SSH = Unit("ssh.service", enabled=True)
@@ -181,8 +182,10 @@ def _kubelet_config(**settings: Any) -> dict[str, Any]:
 
 def kubelet_unit(*, standalone: bool) -> Unit:
     arguments = [f"--config={_KUBELET_CONF}", f"--config-dir={KUBELET_CONF_D}"]
+    conditions: list[str] = []
     if not standalone:
         arguments += [f"--bootstrap-kubeconfig={JOIN_KUBECONFIG}", f"--kubeconfig={_NODE_KUBECONFIG}"]
+        conditions = [f"|{_NODE_CERTIFICATE}", f"|{_API_SEEN}"]
     arguments += ["--node-ip=${KUBELET_NODE_IP}", "--v=2"]
     return Unit(
         "kubelet.service",
@@ -191,6 +194,7 @@ def kubelet_unit(*, standalone: bool) -> Unit:
                 "Description": "Kubernetes Kubelet",
                 "Wants": "containerd.service",
                 "After": "containerd.service network-online.target",
+                "ConditionPathExists": conditions,
             },
             Service={
                 "Type": "notify",
@@ -200,6 +204,26 @@ def kubelet_unit(*, standalone: bool) -> Unit:
                 "Restart": "always",
                 "RestartSec": "1",
             },
+            Install={"WantedBy": "multi-user.target"},
+        ),
+        enabled=True,
+    )
+
+
+def first_join_unit(api_int_host: str) -> Unit:
+    """A machine's first kubelet starts when there is an API to join. It would retry by itself, after longer and longer
+    pauses, and be late for an API that is up at last. A node that has joined needs nobody to start its pods."""
+    answers = f"curl --silent --fail --insecure --max-time 5 --output /dev/null https://{api_int_host}:6443/readyz"
+    steps = f"until {answers}; do sleep 0.2; done; touch {_API_SEEN}; exec systemctl start --no-block kubelet.service"
+    return Unit(
+        "first-join.service",
+        to_unit(
+            Unit={
+                "Description": "Wait for the Kubernetes API, then start the kubelet for the first time",
+                "After": "network-online.target",
+                "ConditionPathExists": f"!{_NODE_CERTIFICATE}",
+            },
+            Service={"ExecStart": f"/bin/sh -c '{steps}'", "Restart": "on-failure", "RestartSec": "1"},
             Install={"WantedBy": "multi-user.target"},
         ),
         enabled=True,

@@ -30,7 +30,8 @@ from falsework.kube.client import Client, Unreachable
 from falsework.manifests.release import api_manifests, config_manifests
 
 _API_LIMIT = 20 * 60
-_PIVOT_PAUSE = 0.5
+_PIVOT_PAUSE = 0.3
+_WAY_PAUSE = 0.1
 _APPLIED = places.HOME / "cluster-manifests.done"
 
 
@@ -141,7 +142,7 @@ class Bootkube:
 
     def _make_way(self, rendering: Rendering) -> None:
         client = Client.from_kubeconfig(places.KUBECONFIG)
-        calm = Wait(say, pause=_PIVOT_PAUSE)
+        calm = Wait(say, pause=_WAY_PAUSE)
         for name in pivot.LEASES_TO_FREE:
             held = partial(pivot.lease_held, client, name, self.facts.name)
             self.stages.run(f"free-lease-{name}", partial(calm.until, f"{name}'s lease", held))
@@ -152,6 +153,7 @@ class Bootkube:
             lambda: calm.until("etcd in the cluster", lambda: pivot.etcd_missing(client)),
             "Waiting for CEO to finish...",
         )
+        calm.until("the end of the temporary API server", pivot.api_answers)
         for kind, host in self._api_hosts():
             self.stages.attempt(f"check-{kind}-url", partial(check, host), marker=f"{kind}-dns-check")
 

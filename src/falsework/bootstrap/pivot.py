@@ -37,8 +37,9 @@ REQUIRED_PODS = (
 )
 """Namespace and beginning of the name; of each, one pod must be Ready."""
 REVISIONED = (KUBE_API_SERVERS, KUBE_SCHEDULERS, KUBE_CONTROLLER_MANAGERS)
-SETTLED = 3.0
-"""Seconds for which enough masters' API servers must have been ready: the load balancer has seen them by then."""
+SETTLED = 1.0
+"""Seconds for which enough masters' API servers must have been ready: the load balancer has seen them by then. If it
+has not, ours still answers for a while."""
 LEASES_TO_FREE = {"kube-controller-manager": 10257, "kube-scheduler": 10259}
 """Who holds a lease of its own name while it runs, and the port that is closed once it does not."""
 
@@ -179,6 +180,11 @@ def _listening(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def api_answers() -> str | None:
+    """Whoever still has a connection to our API server is served to the end, and etcd is behind it as long."""
+    return f"its port {API_PORT} is still open" if _listening(API_PORT) else None
 
 
 def overrides_kept(client: Client, patch: bytes) -> str | None:

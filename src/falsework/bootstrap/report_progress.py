@@ -14,7 +14,7 @@ from falsework.errors import FalseworkError
 from falsework.kube.client import ApiError, Client
 from falsework.kube.resources import CONFIG_MAPS
 
-_PAUSE = 0.5
+_PAUSE = 0.1
 
 
 def main(words: list[str]) -> int:

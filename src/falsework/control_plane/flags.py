@@ -61,7 +61,11 @@ class ControllerManagerFiles:
 
 
 def kube_apiserver(
-    files: ApiServerFiles, address: str, etcd_servers: Sequence[str], service_networks: Sequence[str]
+    files: ApiServerFiles,
+    address: str,
+    etcd_servers: Sequence[str],
+    service_networks: Sequence[str],
+    shutdown_delay: int = SHUTDOWN_DELAY,
 ) -> Flags:
     return {
         "advertise-address": address,
@@ -81,9 +85,9 @@ def kube_apiserver(
         "kubelet-preferred-address-types": "InternalIP,Hostname",
         "service-cluster-ip-range": ",".join(service_networks),
         "service-node-port-range": "30000-32767",
-        "shutdown-delay-duration": f"{SHUTDOWN_DELAY}s",
+        "shutdown-delay-duration": f"{shutdown_delay}s",
         "shutdown-send-retry-after": "true",
-        "shutdown-watch-termination-grace-period": f"{SHUTDOWN_DELAY}s",
+        "shutdown-watch-termination-grace-period": f"{shutdown_delay}s",
         "tls-cert-file": files.serving.certificate,
         "tls-private-key-file": files.serving.key,
         "tls-sni-cert-key": [f"{pair.certificate},{pair.key}" for pair in files.serving_by_name],

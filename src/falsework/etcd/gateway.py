@@ -23,6 +23,8 @@ from falsework.kube.errors import Unreachable
 
 _PATIENCE = Patience(connect=3.0, answer=15.0, whole=15.0)
 _HEALTH_PATIENCE = Patience(connect=2.0, answer=5.0, whole=5.0)
+_LEARNER_PATIENCE = Patience(connect=0.3, answer=1.0, whole=1.0)
+"""One that is starting takes connections long before it answers, and nobody who waits for another should wait for it."""
 _HEALTH_KEY = base64.b64encode(b"health").decode()
 _MOST_AT_ONCE = 8
 
@@ -116,8 +118,9 @@ class Gateway:
         if not member.client_urls:
             return "it has told nobody how to reach it"
         question = {"key": _HEALTH_KEY, "serializable": member.is_learner}
+        patience = _LEARNER_PATIENCE if member.is_learner else self._health_patience
         try:
-            self._ask_one(member.client_urls[0], "kv/range", question, self._health_patience)
+            self._ask_one(member.client_urls[0], "kv/range", question, patience)
         except FalseworkError as error:
             return error.cause or error.what
         return None

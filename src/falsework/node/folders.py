@@ -54,7 +54,8 @@ def _make(folder: Path) -> bool:
         if folder.stat().st_mode & 0o777 != FOLDER_MODE:
             folder.chmod(FOLDER_MODE)
         return False
-    folder.mkdir(FOLDER_MODE)
+    # Another component's may be making it this moment.
+    folder.mkdir(FOLDER_MODE, exist_ok=True)
     return True
 
 
