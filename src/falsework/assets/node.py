@@ -214,7 +214,7 @@ def first_join_unit(api_int_host: str) -> Unit:
     """A machine's first kubelet starts when there is an API to join. It would retry by itself, after longer and longer
     pauses, and be late for an API that is up at last. A node that has joined needs nobody to start its pods."""
     answers = f"curl --silent --fail --insecure --max-time 5 --output /dev/null https://{api_int_host}:6443/readyz"
-    steps = f"until {answers}; do sleep 0.2; done; touch {_API_SEEN}; exec systemctl start --no-block kubelet.service"
+    steps = f"until {answers}; do sleep 0.4; done; touch {_API_SEEN}; exec systemctl start --no-block kubelet.service"
     return Unit(
         "first-join.service",
         to_unit(

@@ -34,7 +34,7 @@ def etcd(facts: BootstrapFacts) -> Pod:
     authority = f"{_ETCD_CERTS}/etcd-ca-bundle.crt"
     single_files = ("etcd-ca-bundle.crt", "etcd-client.crt", "etcd-client.key")
     client_url, peer_url = settings.client_url(facts.address), settings.peer_url(facts.address)
-    timing = settings.timing_of(facts.etcd_speed)
+    timing = settings.FIRST_MEMBER
     container = Container(
         "etcd",
         facts.images["etcd"],
@@ -105,9 +105,7 @@ def kube_apiserver(facts: BootstrapFacts) -> Pod:
         ),
     )
     own_etcd = settings.client_url("localhost")
-    told = flags.kube_apiserver(
-        files, facts.address, [own_etcd], facts.service_networks, facts.api_shutdown_delay
-    )
+    told = flags.kube_apiserver(files, facts.address, [own_etcd], facts.service_networks, facts.api_shutdown_delay)
     container = Container(
         "kube-apiserver",
         facts.images["kube-apiserver"],

@@ -11,7 +11,7 @@ import json
 import ssl
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,8 +23,6 @@ from falsework.kube.errors import Unreachable
 
 _PATIENCE = Patience(connect=3.0, answer=15.0, whole=15.0)
 _HEALTH_PATIENCE = Patience(connect=2.0, answer=5.0, whole=5.0)
-_LEARNER_PATIENCE = Patience(connect=0.3, answer=1.0, whole=1.0)
-"""One that is starting takes connections long before it answers, and nobody who waits for another should wait for it."""
 _HEALTH_KEY = base64.b64encode(b"health").decode()
 _MOST_AT_ONCE = 8
 
@@ -80,15 +78,27 @@ class Gateway:
         self._health_patience = health_patience
         self._of_thread = threading.local()
         self._last_good = ""
+        self._asked_learners: dict[int, Future[str | None]] = {}
         self._askers = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="ask etcd")
 
     # The cluster
 
     def look(self) -> View:
-        """The members, and how each of them is: asked all at once, so that a silent one costs its time only once."""
+        """The members, and how each of them is: asked all at once, so that a silent one costs its time only once. A
+        learner costs none: one that is starting takes connections long before it answers, and the others should not
+        wait for it. What it says counts at the next look."""
         members = self.members()
-        faults = self._askers.map(self.fault_of, members)
-        return View(members, {member.id: fault for member, fault in zip(members, faults, strict=True) if fault})
+        learners = {member.id: self._learner_fault(member) for member in members if member.is_learner}
+        voters = [member for member in members if not member.is_learner]
+        faults = dict(zip((member.id for member in voters), self._askers.map(self.fault_of, voters), strict=True))
+        return View(members, {each: fault for each, fault in {**faults, **learners}.items() if fault})
+
+    def _learner_fault(self, member: Member) -> str | None:
+        asked = self._asked_learners.pop(member.id, None) or self._askers.submit(self.fault_of, member)
+        if asked.done():
+            return asked.result()
+        self._asked_learners[member.id] = asked
+        return "it has not answered yet"
 
     def members(self) -> tuple[Member, ...]:
         return self.members_and_cluster()[0]
@@ -118,9 +128,8 @@ class Gateway:
         if not member.client_urls:
             return "it has told nobody how to reach it"
         question = {"key": _HEALTH_KEY, "serializable": member.is_learner}
-        patience = _LEARNER_PATIENCE if member.is_learner else self._health_patience
         try:
-            self._ask_one(member.client_urls[0], "kv/range", question, patience)
+            self._ask_one(member.client_urls[0], "kv/range", question, self._health_patience)
         except FalseworkError as error:
             return error.cause or error.what
         return None

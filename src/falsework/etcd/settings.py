@@ -23,13 +23,18 @@ class Speed(StrEnum):
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds. All members must have the same: one that is less patient than the leader calls elections."""
+    """Milliseconds. One that is less patient than the leader's heartbeats allow calls elections."""
 
     heartbeat: int
     election: int
 
 
 _TIMINGS = {Speed.UNSET: Timing(100, 1000), Speed.STANDARD: Timing(100, 1000), Speed.SLOWER: Timing(500, 2500)}
+
+
+FIRST_MEMBER = Timing(100, 1000)
+"""The bootstrap's: alone, it has to wait out its own patience before it leads, and everybody waits for that. Heartbeats
+of the most patient are twice as frequent as it needs."""
 
 
 def timing_of(speed: str) -> Timing:

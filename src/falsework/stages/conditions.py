@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from falsework.errors import FalseworkError
 
-PROBE_INTERVAL = 0.05
+PROBE_INTERVAL = 0.1
 _SAME_STATE_AGAIN = 1.0
 """Seconds between two notices of a condition whose state is the same and only the error is another."""
 
