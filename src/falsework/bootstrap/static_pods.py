@@ -105,9 +105,7 @@ def kube_apiserver(facts: BootstrapFacts) -> Pod:
         ),
     )
     own_etcd = settings.client_url("localhost")
-    told = flags.kube_apiserver(
-        files, facts.address, [own_etcd], facts.service_networks, facts.api_shutdown_delay
-    )
+    told = flags.kube_apiserver(files, facts.address, [own_etcd], facts.service_networks, facts.api_shutdown_delay)
     container = Container(
         "kube-apiserver",
         facts.images["kube-apiserver"],

@@ -24,7 +24,7 @@ from falsework.kube.errors import Unreachable
 _PATIENCE = Patience(connect=3.0, answer=15.0, whole=15.0)
 _HEALTH_PATIENCE = Patience(connect=2.0, answer=5.0, whole=5.0)
 _LEARNER_PATIENCE = Patience(connect=0.3, answer=1.0, whole=1.0)
-"""One that is starting takes connections long before it answers, and nobody who waits for another should wait for it."""
+"""One that is starting takes connections long before it answers, and who waits for another should not wait for it."""
 _HEALTH_KEY = base64.b64encode(b"health").decode()
 _MOST_AT_ONCE = 8
 
