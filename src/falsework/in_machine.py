@@ -20,7 +20,7 @@ POD_ENTRY_POINTS = {
     "cluster-machine-config-server": "falsework.operators.machine_config.config_server",
     "cluster-version-operator": "falsework.operators.cluster_version.main",
     "cni-config": "falsework.operators.network.cni_config",
-    "etcd-discovery": "falsework.operators.etcd.discovery",
+    "etcd-member": "falsework.operators.etcd.member",
     "etcd-operator": "falsework.operators.etcd.main",
     "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
     "kube-controller-manager-operator": "falsework.operators.kube_controller_manager.main",

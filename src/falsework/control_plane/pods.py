@@ -19,19 +19,27 @@ class Mount:
 
 
 @dataclass(frozen=True)
+class ImageMount:
+    """The files of another image than the container's own."""
+
+    name: str
+    image: str
+    path: str
+    read_only: bool = True
+
+
+@dataclass(frozen=True)
 class Container:
     name: str
     image: str
     command: list[str]
-    mounts: tuple[Mount, ...]
+    mounts: tuple[Mount | ImageMount, ...]
     cpu: str
     memory: str
     env: dict[str, str] = field(default_factory=dict)
     of_the_node: dict[str, str] = field(default_factory=dict)
     """Variables whose values each node's kubelet fills in → where it has them, such as status.hostIP."""
     probes: dict[str, Any] = field(default_factory=dict)
-    restarts: dict[str, Any] = field(default_factory=dict)
-    """When it is started anew, where that differs from the pod's other containers."""
 
 
 def pod(
@@ -39,12 +47,9 @@ def pod(
     name: str,
     container: Container,
     *,
-    first: Container | None = None,
     labels: dict[str, str] | None = None,
     grace: int = 30,
 ) -> Pod:
-    """`first` has to end well before the container is started."""
-    mounts = {mount.name: mount for each in (first, container) if each is not None for mount in each.mounts}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -62,14 +67,15 @@ def pod(
             "dnsPolicy": "Default",
             "priorityClassName": "system-node-critical",
             "terminationGracePeriodSeconds": grace,
-            **({"initContainers": [_container(first)]} if first is not None else {}),
             "containers": [_container(container)],
-            "volumes": [_volume(mount) for mount in mounts.values()],
+            "volumes": [_volume(mount) for mount in container.mounts],
         },
     }
 
 
-def _volume(mount: Mount) -> dict[str, Any]:
+def _volume(mount: Mount | ImageMount) -> dict[str, Any]:
+    if isinstance(mount, ImageMount):
+        return {"name": mount.name, "image": {"reference": mount.image, "pullPolicy": "IfNotPresent"}}
     if not mount.host:
         return {"name": mount.name, "emptyDir": {}}
     return {"name": mount.name, "hostPath": {"path": mount.host, "type": mount.kind}}
@@ -88,7 +94,6 @@ def _container(container: Container) -> dict[str, Any]:
             {"name": mount.name, "mountPath": mount.path, "readOnly": mount.read_only} for mount in container.mounts
         ],
         **container.probes,
-        **container.restarts,
     }
     # The node's first: others may have them in their values.
     env = [

@@ -12,7 +12,7 @@ from real_etcd import MASTERS, Discovering, RealEtcd
 
 from falsework.kube.client import Client, Object
 from falsework.kube.resources import CONFIG_MAPS, ETCDS, NODES, PODS
-from falsework.operators.etcd.pod import NAMESPACE
+from falsework.operators.etcd.pod import CONTAINER, NAMESPACE
 from falsework.operators.runtime.conditions import now
 
 
@@ -62,15 +62,14 @@ class PlayedMasters:
         if node not in self._pods and revision:
             self._create(node, revision)
             self._pods[node] = self._etcd.discover(node)
-            self._say(node, discovery={"running": {"startedAt": now()}})
+            self._say(node)
         elif node in self._pods and node not in self._started and self._pods[node].is_done and self.may_start.is_set():
             self._pods[node].finish()
             self._etcd.start(node)
             self._started.add(node)
-            self._say(node, discovery={"terminated": {"exitCode": 0, "reason": "Completed"}})
         elif node in self._started - self._ready and node in self._etcd.voters():
             self._ready.add(node)
-            self._say(node, discovery={"terminated": {"exitCode": 0, "reason": "Completed"}}, ready=True)
+            self._say(node, ready=True)
 
     def _create(self, node: str, revision: int) -> None:
         copy = self._client.get(CONFIG_MAPS, f"etcd-pod-{revision}", NAMESPACE)
@@ -80,8 +79,9 @@ class PlayedMasters:
         metadata = {"name": f"etcd-{node}", "namespace": NAMESPACE, "labels": labels, "annotations": mirror}
         self._client.create(PODS, {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}})
 
-    def _say(self, node: str, discovery: Object, *, ready: bool = False) -> None:
-        first = {"name": "discovery", "state": discovery, "image": "", "imageID": "", "ready": ready, "restartCount": 0}
+    def _say(self, node: str, *, ready: bool = False) -> None:
+        state = {"running": {"startedAt": now()}}
+        etcd = {"name": CONTAINER, "state": state, "image": "", "imageID": "", "ready": ready, "restartCount": 0}
         condition = {"type": "Ready", "status": str(ready), "lastTransitionTime": now()}
-        status = {"phase": "Running", "conditions": [condition], "initContainerStatuses": [first]}
+        status = {"phase": "Running", "conditions": [condition], "containerStatuses": [etcd]}
         self._client.patch(PODS, f"etcd-{node}", {"status": status}, NAMESPACE, subresource="status")

@@ -6,6 +6,7 @@ import contextlib
 import signal
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -64,17 +65,40 @@ class RealEtcd:
         self.until("the bootstrap's member is healthy", lambda: not self.gateway.look().faults)
 
     def discover(self, name: str, said: Callable[[str], None] = lambda _: None) -> Discovering:
-        """What the init container does, in a thread."""
+        """What the pod's container does before it is etcd, in a thread."""
         others = [settings.client_url(address) for other, address in self.addresses.items() if other != name]
         gateway = Gateway(lambda: others, lambda: self.context)
         return Discovering(Discovery(self.config(name), gateway, self._config_file(name), said))
 
     def start(self, name: str) -> None:
-        """What the etcd container does, with the configuration that was written last."""
+        """What it does then, with the configuration that was written last."""
+        self._run(name, str(self._program), f"--config-file={self._config_file(name)}")
+
+    def run_pod(self, name: str) -> None:
+        """All that the pod's container does."""
+        address = self.addresses[name]
+        self._run(
+            name,
+            *(sys.executable, "-m", "falsework.in_machine", "etcd-member"),
+            f"--name={name}",
+            f"--address={address}",
+            *(f"--endpoint={other}" for other in self.addresses.values()),
+            f"--authority={self.folder / 'ca.crt'}",
+            f"--certificates={self.folder}",
+            f"--data={self.data(name)}",
+            f"--config={self._config_file(name)}",
+            f"--etcd={self._program}",
+            "--speed=Standard",
+            f"--max-learners={len(MASTERS)}",
+            f"--listen={address}",
+            f"--metrics={address}",
+        )
+
+    def _run(self, name: str, *argv: str) -> None:
         assert name not in self._running
-        argv = ("setpriv", "--pdeathsig", "KILL", "--", str(self._program), f"--config-file={self._config_file(name)}")
+        tied = ("setpriv", "--pdeathsig", "KILL", "--", *argv)
         with (self.folder / f"{name}.log").open("ab") as log:
-            self._running[name] = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
+            self._running[name] = subprocess.Popen(tied, stdout=log, stderr=log, start_new_session=True)
 
     def join(self, name: str) -> None:
         """The whole pod of a member that is listed already."""
@@ -82,10 +106,11 @@ class RealEtcd:
         discovering.finish()
         self.start(name)
 
-    def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
+    def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> int:
+        """The exit code."""
         child = self._running.pop(name)
         child.send_signal(how)
-        child.wait()
+        return child.wait()
 
     def data(self, name: str) -> Path:
         return self.folder / name
@@ -101,7 +126,7 @@ class RealEtcd:
             max_learners=len(MASTERS),
             quota_bytes=1 << 30,
             listen=address,
-            metrics=f"http://{address}:{settings.METRICS_PORT}",
+            metrics=address,
         )
 
     # Asking
@@ -121,12 +146,12 @@ class RealEtcd:
             except FalseworkError as error:
                 trouble = str(error)
             time.sleep(0.05)
-        logs = "\n".join(f"{name}: {self.log_of(name)}" for name in self.addresses)
+        logs = "\n".join("\n".join((name, *self.log_of(name).splitlines()[-5:])) for name in self.addresses)
         raise AssertionError(f"waited for: {what}\n{trouble}\n{logs}")
 
     def log_of(self, name: str) -> str:
         path = self.folder / f"{name}.log"
-        return "\n".join(path.read_text(errors="replace").splitlines()[-5:]) if path.exists() else "-"
+        return path.read_text(errors="replace") if path.exists() else "-"
 
     def voters(self) -> set[str]:
         return {member.name for member in self.gateway.members() if not member.is_learner}

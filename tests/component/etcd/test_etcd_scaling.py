@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import shutil
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +22,8 @@ from falsework.operators.etcd.teardown import judge
 from falsework.release.inventory import Release
 
 KEYS = 1000
+TOGETHER = 6.0
+"""Seconds, on a host with much else to do."""
 
 
 class Operator:
@@ -119,32 +123,63 @@ def test_one_to_four_to_three(etcd: RealEtcd, operator: Operator) -> None:
     assert count(etcd) == KEYS
 
 
+def until_it_waits(etcd: RealEtcd, name: str) -> None:
+    etcd.until(f"{name} waits", lambda: "is not in the member list yet" in etcd.log_of(name))
+
+
+def test_three_that_are_started_together_vote_within_seconds(etcd: RealEtcd, operator: Operator) -> None:
+    """Each as its pod does it. Were they to join at the same moment, each would wait seven seconds for another that
+    waits as well: etcd asks all listed members before it answers any."""
+    for name in MASTERS:
+        etcd.run_pod(name)
+    for name in MASTERS:
+        until_it_waits(etcd, name)
+    operator.run(*MASTERS)
+    began = time.monotonic()
+    operator.until_voters(BOOTSTRAP, *MASTERS)
+    took = time.monotonic() - began
+    print(f"three learners are voters {took:.1f} s after they were added")
+    assert took < TOGETHER
+    # Whether they meet is a matter of milliseconds, so it is not left to the time alone.
+    assert all("starts first" in etcd.log_of(name) for name in MASTERS[1:])
+    # A restart finds out anew what to do, and what is stopped says so.
+    assert etcd.kill("master-2", signal.SIGTERM) in (0, -signal.SIGTERM)
+    etcd.run_pod("master-2")
+    operator.until_voters(BOOTSTRAP, *MASTERS)
+
+
+def test_a_pod_that_waits_ends_when_it_is_told(etcd: RealEtcd) -> None:
+    etcd.run_pod("master-0")
+    until_it_waits(etcd, "master-0")
+    assert etcd.kill("master-0", signal.SIGTERM) == 128 + signal.SIGTERM
+
+
 def test_a_learner_that_never_starts_holds_nobody_up_for_long(etcd: RealEtcd) -> None:
     now = [0.0]
     said: list[str] = []
     scaling = Scaling(etcd.gateway, lambda _, message: said.append(message), clock=lambda: now[0])
     masters = {name: etcd.addresses[name] for name in MASTERS}
-    assert "may come in a moment" in scaling.run(Masters(masters, ["master-0"])).waits
+    assert "may come in a moment" in scaling.run(Masters(masters, ["master-1"])).waits
     now[0] = 5.0
-    scaling.run(Masters(masters, ["master-0"]))
+    scaling.run(Masters(masters, ["master-1"]))
     # It may be starting: it counts members, so nobody is added now.
     now[0] = 7.0
-    scaling.run(Masters(masters, ["master-1"]))
+    scaling.run(Masters(masters, ["master-0"]))
     now[0] = 9.5
-    held = scaling.run(Masters(masters, ["master-1"]))
+    held = scaling.run(Masters(masters, ["master-0"]))
     assert "must have started" in held.waits
     assert held.pause is not None
     now[0] = 60.0
-    assert len(scaling.run(Masters(masters, ["master-1"])).view.members) == 3
-    etcd.join("master-1")
+    assert len(scaling.run(Masters(masters, ["master-0"])).view.members) == 3
+    etcd.join("master-0")
 
     def votes() -> bool:
         scaling.run(Masters(masters))
-        return etcd.voters() == {BOOTSTRAP, "master-1"}
+        return etcd.voters() == {BOOTSTRAP, "master-0"}
 
-    etcd.until("master-1 votes", votes)
+    etcd.until("master-0 votes", votes)
     # Its node is gone for good: then so is the learner.
-    del masters["master-0"]
+    del masters["master-1"]
     scaling.run(Masters(masters))
     assert len(etcd.gateway.members()) == 2
     assert "Removed member" in said[-1]

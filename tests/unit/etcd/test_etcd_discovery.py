@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from falsework.etcd.settings import peer_url
 from falsework.etcd.wal import Identity
 from falsework.operators.etcd import pod
 from falsework.operators.etcd.decision import DESTROYED, Action, Listing, decide
-from falsework.operators.etcd.discovery import archive, main
+from falsework.operators.etcd.discovery import archive
 from falsework.operators.etcd.masters import inventory_in, masters_in
+from falsework.operators.etcd.member import main
 from falsework.operators.etcd.member_config import Certificates, MemberConfig
+from falsework.operators.etcd.turn import Turn
 
 MINE = peer_url("10.0.0.1")
 OTHER = Member(2, "other", (peer_url("10.0.0.2"),))
@@ -89,6 +92,43 @@ def test_what_is_no_log_is_nobodys(tmp_path: Path, content: bytes) -> None:
     assert wal.identity(tmp_path) is None
 
 
+def named(member: Member, name: str) -> Member:
+    return replace(member, name=name)
+
+
+def test_who_was_added_together_starts_one_after_the_other() -> None:
+    now = [0.0]
+    said: list[str] = []
+    first, second, third = (Member(9 - number, "", (peer_url(f"10.0.0.{number}"),)) for number in (1, 2, 3))
+    turns = [Turn(each.peer_urls[0], said.append, lambda: now[0]) for each in (first, second, third)]
+
+    def come(*members: Member) -> list[bool]:
+        return [turn.has_come((OTHER, *members)) for turn in turns]
+
+    assert come(third, second, first) == [True, False, False]
+    now[0] = 5.0
+    assert come(third, second, named(first, "a")) == [True, True, False]
+    # Its patience is with the one whose turn it is.
+    now[0] = 10.0
+    assert come(third, second, named(first, "a")) == [True, True, False]
+    assert come(third, named(second, "b"), named(first, "a")) == [True, True, True]
+    assert not [line for line in said if line.startswith("go on")]
+
+
+def test_one_that_does_not_start_holds_the_next_up_for_seconds_only() -> None:
+    now = [0.0]
+    said: list[str] = []
+    first, second, third = (Member(number, "", (peer_url(f"10.0.0.{number}"),)) for number in (1, 2, 3))
+    turn = Turn(third.peer_urls[0], said.append, lambda: now[0])
+    for moment, come in ((0.0, False), (5.9, False), (6.0, False), (11.9, False), (12.0, True), (12.1, True)):
+        now[0] = moment
+        assert turn.has_come((first, second, third)) is come, moment
+    assert [line for line in said if line.startswith("go on")] == [
+        f"go on: {first.title} has not started in 6 s",
+        f"go on: {second.title} has not started in 6 s",
+    ]
+
+
 # What the operator reads
 
 
@@ -100,7 +140,7 @@ def node(name: str, address: str, **metadata: Any) -> dict[str, Any]:
 def etcd_pod(name: str, **status: Any) -> dict[str, Any]:
     return {
         "metadata": {"name": f"etcd-{name}"},
-        "status": {"initContainerStatuses": [{"name": pod.DISCOVERY, **status}]},
+        "status": {"containerStatuses": [{"name": pod.CONTAINER, "ready": False, **status}]},
     }
 
 
@@ -115,9 +155,10 @@ def test_who_waits_and_whose_data_is_gone() -> None:
             node("e", "10.0.0.5", deletionTimestamp="2026-01-01T00:00:00Z"),
         ],
         [
-            etcd_pod("a", state={"running": {"startedAt": "now"}}, lastState=words),
+            etcd_pod("a", state={"running": {}}, lastState=words),
             etcd_pod("b", state={"waiting": {"reason": "CrashLoopBackOff"}}, lastState=words),
             etcd_pod("c", state={"terminated": {"exitCode": 0}}, lastState=words),
+            etcd_pod("d", state={"running": {"startedAt": "now"}}, ready=True),
         ],
     )
     assert set(found.addresses) == {"a", "b", "c", "d"}
@@ -143,22 +184,34 @@ def test_the_inventory_names_all_who_may_be_members() -> None:
 def test_the_pod_is_the_same_on_every_node() -> None:
     found = pod.etcd_pod(pod.Facts("etcd:1", "falsework:1", ("10.0.0.1", "10.0.0.9"), "Slower", 3, 8 << 30))
     spec = found["spec"]
-    assert [container["name"] for container in spec["containers"]] == ["etcd"]
-    assert [container["name"] for container in spec["initContainers"]] == ["discovery"]
+    (container,) = spec["containers"]
+    assert (container["name"], container["image"]) == ("etcd", "falsework:1")
+    assert "initContainers" not in spec
     assert found["metadata"]["labels"].items() >= {"app": "etcd", "k8s-app": "etcd", "etcd": "true"}.items()
-    environment = {entry["name"]: entry for entry in spec["containers"][0]["env"]}
+    environment = {entry["name"]: entry for entry in container["env"]}
     assert environment["ETCDCTL_ENDPOINTS"]["value"] == "https://$(NODE_IP):2379"
     # A variable must come before those that have it in their values.
     assert [*environment].index("NODE_IP") < [*environment].index("ETCDCTL_ENDPOINTS")
-    assert spec["containers"][0]["readinessProbe"]["periodSeconds"] == 1
-    assert "--speed=Slower" in spec["initContainers"][0]["command"]
+    assert container["readinessProbe"]["periodSeconds"] == 1
+    assert "--speed=Slower" in container["command"]
     assert "REVISION" in json.dumps(spec["volumes"])
-    assert "10.0.0.1" not in json.dumps(spec["containers"])
+
+
+def test_etcds_programs_come_from_its_own_image() -> None:
+    spec = pod.etcd_pod(pod.Facts("etcd:1", "falsework:1", (), "", 3, 8 << 30))["spec"]
+    (container,) = spec["containers"]
+    assert {"name": "etcd", "image": {"reference": "etcd:1", "pullPolicy": "IfNotPresent"}} in spec["volumes"]
+    assert {"name": "etcd", "mountPath": "/opt/etcd", "readOnly": True} in container["volumeMounts"]
+    assert "--etcd=/opt/etcd/usr/bin/etcd" in container["command"]
+    # People say `crictl exec … etcdctl`, and Python has to be found as well.
+    (path,) = (entry["value"].split(":") for entry in container["env"] if entry["name"] == "PATH")
+    assert path[0] == "/opt/etcd/usr/bin"
+    assert "/usr/bin" in path
 
 
 def test_the_program_takes_what_the_pod_tells_it(capsys: pytest.CaptureFixture[str]) -> None:
     found = pod.etcd_pod(pod.Facts("etcd:1", "falsework:1", ("10.0.0.1", "10.0.0.9"), "Slower", 3, 8 << 30))
-    words = found["spec"]["initContainers"][0]["command"][4:]
+    words = found["spec"]["containers"][0]["command"][4:]
     told = [word.replace("$(NODE_NAME)", "master-0").replace("$(NODE_IP)", "10.0.0.1") for word in words]
     assert main(told) == 1
     assert "server-ca-bundle.crt cannot be read" in capsys.readouterr().err

@@ -4,7 +4,7 @@ Two things decide: whether the cluster lists this member's address, and whose da
 
 | listed | data | then |
 |---|---|---|
-| not started yet | none, or an earlier life's | archive what is there, join |
+| not started yet | none, or an earlier life's | archive what is there, join when it is its turn (see `turn`) |
 | started | this cluster's | start |
 | started | none, or another cluster's | it must be removed from the cluster first: never start with less than it had |
 | no | any | wait: the operator adds it |
@@ -47,6 +47,10 @@ class Listing:
 
     members: tuple[Member, ...]
     cluster: int
+
+    @property
+    def ids(self) -> frozenset[int]:
+        return frozenset(member.id for member in self.members)
 
 
 def decide(name: str, peer_url: str, listing: Listing | None, data: Identity | None, *, patient: bool) -> Decision:

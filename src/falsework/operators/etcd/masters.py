@@ -10,7 +10,7 @@ from falsework.errors import FalseworkError
 from falsework.kube.client import Object
 from falsework.operators.etcd.decision import DESTROYED
 from falsework.operators.etcd.membership import Masters
-from falsework.operators.etcd.pod import DISCOVERY, POD_NAME
+from falsework.operators.etcd.pod import CONTAINER, POD_NAME
 
 INVENTORY_NAMESPACE, INVENTORY = "openshift-config", "machine-inventory"
 
@@ -41,30 +41,34 @@ def address_of(node: Object) -> str | None:
 
 
 def masters_in(nodes: Iterable[Object], pods: Iterable[Object]) -> Masters:
-    """A node that is being deleted is one no more."""
+    """A node that is being deleted is one no more. Whose etcd runs and is not ready waits, as far as pods tell: it may
+    as well be a member that learns, which the member list knows."""
     addresses = {
         str(node["metadata"]["name"]): address
         for node in nodes
         if not node["metadata"].get("deletionTimestamp") and (address := address_of(node))
     }
-    states = {str(pod["metadata"]["name"]): _discovery(pod) for pod in pods}
+    states = {str(pod["metadata"]["name"]): _etcd(pod) for pod in pods}
     own = {name: states.get(f"{POD_NAME}-{name}", {}) for name in addresses}
     return Masters(
         addresses,
-        {name for name, status in own.items() if (status.get("state") or {}).get("running")},
+        {name for name, status in own.items() if _runs(status) and not status.get("ready")},
         {name for name, status in own.items() if DESTROYED in _last_words(status)},
     )
 
 
-def _discovery(pod: Object) -> Object:
-    statuses = (pod.get("status") or {}).get("initContainerStatuses") or ()
-    return next((entry for entry in statuses if entry["name"] == DISCOVERY), {})
+def _etcd(pod: Object) -> Object:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return next((entry for entry in statuses if entry["name"] == CONTAINER), {})
+
+
+def _runs(status: Object) -> bool:
+    return "running" in (status.get("state") or {})
 
 
 def _last_words(status: Object) -> str:
     """Of the newest run, if it has ended: one that runs is finding out anew."""
-    state = status.get("state") or {}
-    if state.get("running"):
+    if _runs(status):
         return ""
-    ended = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
+    ended = (status.get("state") or {}).get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
     return str(ended.get("message") or "")

@@ -34,7 +34,7 @@ class MemberConfig:
     max_learners: int
     quota_bytes: int
     listen: str = "0.0.0.0"
-    metrics: str = f"http://127.0.0.1:{settings.METRICS_PORT}"
+    metrics: str = "127.0.0.1"
 
     def to_json(self, initial_cluster: str) -> bytes:
         return json.dumps(self._values(initial_cluster), indent=1).encode() + b"\n"
@@ -53,7 +53,7 @@ class MemberConfig:
             "listen-peer-urls": f"https://{self.listen}:{settings.PEER_PORT}",
             "advertise-client-urls": client,
             "listen-client-urls": f"https://{self.listen}:{settings.CLIENT_PORT}",
-            "listen-metrics-urls": self.metrics,
+            "listen-metrics-urls": f"http://{self.metrics}:{settings.METRICS_PORT}",
             "client-transport-security": self.certificates.pair("serving") | trust,
             "peer-transport-security": self.certificates.pair("peer") | trust,
             "heartbeat-interval": timing.heartbeat,

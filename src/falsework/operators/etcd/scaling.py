@@ -19,6 +19,8 @@ _STARTING = 10.0
 _GATHERING = 2.0
 """Seconds for which those who wait wait for the other masters: added together, they start together, while one after the
 other each would have to have started before the next is added."""
+_LEARNING = 60.0
+"""Seconds for which one that was added is asked often whether it can be promoted; if it is down, then not any more."""
 _SOON, _LATER = 0.1, 1.0
 _MOST_LOOKS = 20
 
@@ -39,6 +41,7 @@ class Scaling:
         self._clock = clock
         self._started: set[int] | None = None
         self._unstarted_since: dict[int, float] = {}
+        self._learns_since: dict[int, float] = {}
         self._waited_since: float | None = None
 
     def run(self, masters: Masters) -> Outcome:
@@ -59,7 +62,7 @@ class Scaling:
                     break
             if not changed:
                 break
-        pause = _pause(view, bool(gathering or starting or refusals), bool(found.waits))
+        pause = self._pause(view, bool(gathering or starting or refusals), bool(found.waits))
         return Outcome(view, "; ".join(filter(None, (gathering, found.waits, *refusals))), pause)
 
     def _take(self, step: Step) -> str | None:
@@ -108,13 +111,15 @@ class Scaling:
                 self._tell("MemberStarted", f"Member {member.name} started")
         self._started = started
         now = self._clock()
-        unstarted = [member.id for member in view.members if not member.is_started]
-        self._unstarted_since = {each: self._unstarted_since.get(each, now) for each in unstarted}
+        unstarted = [member for member in view.members if not member.is_started]
+        self._unstarted_since = {each.id: self._unstarted_since.get(each.id, now) for each in unstarted}
+        self._learns_since = {each.id: self._learns_since.get(each.id, now) for each in view.learners}
         return [each for each, since in self._unstarted_since.items() if now < since + _STARTING]
 
-
-def _pause(view: View, begun: bool, held_up: bool) -> float | None:
-    """Soon where something is under way; a member that is down is asked less often."""
-    if begun or any(view.is_healthy(member) for member in view.learners):
-        return _SOON
-    return _LATER if held_up or view.faults else None
+    def _pause(self, view: View, begun: bool, held_up: bool) -> float | None:
+        """Soon where something is under way; a member that is down is asked less often."""
+        now = self._clock()
+        learning = any(now < since + _LEARNING for since in self._learns_since.values())
+        if begun or learning or any(view.is_healthy(member) for member in view.learners):
+            return _SOON
+        return _LATER if held_up or view.faults else None
