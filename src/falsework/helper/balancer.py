@@ -14,6 +14,8 @@ from falsework.errors import FalseworkError, UsageError
 
 PATIENCE = 5.0
 GRACE = 10.0
+_CLOSED = "L4CON"
+"""How the last check of a server begins whose port is closed."""
 _TICK = 0.05
 _SERVERS = "show stat -1 4 -1"
 """Of all backends, the servers alone."""
@@ -45,6 +47,11 @@ class Server:
     """What the last check said, in HAProxy's words; empty before the first."""
     sessions: int
 
+    @property
+    def is_in_use(self) -> bool:
+        """A closed port has ended its side of every connection; the other side may not have noticed."""
+        return bool(self.sessions) and not self.check.startswith(_CLOSED)
+
 
 class Balancer:
     def __init__(self, runtime_socket: Path, patience: float = PATIENCE) -> None:
@@ -72,12 +79,13 @@ class Balancer:
 
     def remove(self, machine: str, grace: float = GRACE) -> None:
         """Take a machine out of every backend for good, without a reload: no connection of another server notices.
-        Its own may end by themselves for `grace` seconds; those that are left then are closed."""
+        Its own may end by themselves for `grace` seconds; those that are left then, or whose server is gone already,
+        are closed."""
         if not self._places(machine):
             return
         self.drain(machine)
         deadline = time.monotonic() + grace
-        while any(server.sessions for server in self._places(machine)) and time.monotonic() < deadline:
+        while any(server.is_in_use for server in self._places(machine)) and time.monotonic() < deadline:
             time.sleep(_TICK)
         self.maint(machine)
         for server in self._places(machine):

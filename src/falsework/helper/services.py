@@ -39,12 +39,12 @@ class Service:
     unit: Unit
     files: tuple[File, ...] = ()
     reaction: Reaction = Reaction.RESTART
-    read_again: tuple[File, ...] = ()
-    """Those for which a reload is enough, whatever the others need."""
+    noticed: tuple[File, ...] = ()
+    """Those it looks at by itself."""
 
     @property
     def all_files(self) -> tuple[File, ...]:
-        return (*self.files, *self.read_again)
+        return (*self.files, *self.noticed)
 
 
 def of(site: Site, assets: Mapping[str, bytes]) -> Iterator[Service]:
@@ -99,7 +99,6 @@ def _names_and_leases(site: Site) -> Service:
         Unit={"Description": "Falsework: DNS, DHCP and TFTP", "After": "network.target", "Before": "nss-lookup.target"},
         Service={
             "ExecStart": f"/usr/sbin/dnsmasq {options}",
-            "ExecReload": "/bin/kill -HUP $MAINPID",
             **_KEEP_UP,
         },
         Install=_AT_BOOT,
@@ -107,9 +106,7 @@ def _names_and_leases(site: Site) -> Service:
     return Service(
         Unit("dnsmasq.service", unit, enabled=True),
         (File(config, dnsmasq.render(site, machines=machines).encode()),),
-        read_again=tuple(
-            File(f"{machines}/{name}", text.encode()) for name, text in dnsmasq.machine_files(site).items()
-        ),
+        noticed=tuple(File(f"{machines}/{name}", text.encode()) for name, text in dnsmasq.machine_files(site).items()),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from falsework.assets.ignition import File
 from falsework.helper.machine import LISTING, UNITS, HelperFiles
-from falsework.helper.services import Reaction, Service
+from falsework.helper.services import Service
 from falsework.process import Finished
 
 _PENDING = f"{LISTING}.pending"
@@ -91,8 +91,6 @@ def _told(service: Service, touched: set[str], present: Mapping[str, str]) -> li
         return [*enable, ("systemctl", "restart", service.unit.name)]
     if touched & {file.path for file in service.files}:
         return [("systemctl", str(service.reaction), service.unit.name)]
-    if touched & {file.path for file in service.read_again}:
-        return [("systemctl", str(Reaction.RELOAD), service.unit.name)]
     return []
 
 

@@ -438,7 +438,6 @@ def test_only_what_changed_is_written_and_told(helper: HelperMachine) -> None:
     assert {words[1:] for words in changes.commands} == {
         ("daemon-reload",),
         ("reload", "nftables.service"),
-        ("reload", "dnsmasq.service"),
         ("reload", "haproxy.service"),
     }
     assert not bring_up_to_date(wanted, helper.provider, helper.name)

@@ -85,10 +85,9 @@ def test_a_machine_that_left_is_told_to_those_who_know_machines() -> None:
     gone = site.machines[-1]
     changes = changes_to(made(dataclasses.replace(site, machines=site.machines[:-1])), sums(made(site)))
     assert f"/var/lib/falsework/ignition/machines/{gone.name}.ign" in changes.remove
-    assert changes.commands == (
-        ("systemctl", "reload", "dnsmasq.service"),
-        ("systemctl", "reload", "haproxy.service"),
-    )
+    # The name server notices by itself.
+    assert changes.commands == (("systemctl", "reload", "haproxy.service"),)
+    assert "/etc/falsework/machines/names/site" in {file.path for file in changes.write}
     assert changes.write[-1].path == LISTING
 
 

@@ -87,7 +87,11 @@ def test_every_file_is_there_and_every_input_is_in_the_revision(namespace: str, 
 @pytest.mark.parametrize(
     ("temporary", "namespace", "own"),
     [
-        (static_pods.kube_apiserver, apiserver.NAMESPACE, {"advertise-address", "etcd-servers"}),
+        (
+            static_pods.kube_apiserver,
+            apiserver.NAMESPACE,
+            {"advertise-address", "etcd-servers", "shutdown-delay-duration", "shutdown-watch-termination-grace-period"},
+        ),
         (static_pods.kube_controller_manager, controller_manager.NAMESPACE, set()),
         (static_pods.kube_scheduler, scheduler.NAMESPACE, set()),
     ],

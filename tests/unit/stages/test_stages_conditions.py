@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from falsework.errors import FalseworkError
-from falsework.stages.conditions import Condition, NoProgressError, Seen, wait_for
+from falsework.stages.conditions import PROBE_INTERVAL, Condition, NoProgressError, Seen, wait_for
 
 
 class Clock:
@@ -95,7 +95,7 @@ def test_an_error_that_is_always_another_does_not_flood_the_stream() -> None:
 
     def probe() -> Seen:
         step = next(steps)
-        return Seen(step == 200, "up" if step == 200 else "no answer", error=f"at {step}")
+        return Seen(step == 100, "up" if step == 100 else "no answer", error=f"at {step}")
 
     seconds, told = waited(condition(probe, patience=60))
     assert seconds == pytest.approx(10, abs=0.1)
@@ -106,4 +106,4 @@ def test_a_watch_wakes_the_wait() -> None:
     pauses: list[float] = []
     seen = iter([Seen(False, "no"), Seen(True, "yes")])
     wait_for([condition(lambda: next(seen))], lambda *_: None, pause=pauses.append)
-    assert pauses == [0.05]
+    assert pauses == [PROBE_INTERVAL]

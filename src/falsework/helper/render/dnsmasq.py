@@ -9,12 +9,15 @@ from falsework.site.model import Machine, Site
 from falsework.site.records import Record, dns_records, reverse_names, reverse_zone_name, reverse_zones
 
 PATH = "dnsmasq.conf"
-_HOSTS, _DHCP_HOSTS, _DHCP_OPTIONS = "hosts", "dhcp-hosts", "dhcp-options"
+_NAMES, _DHCP_HOSTS, _DHCP_OPTIONS = "names", "dhcp-hosts", "dhcp-options"
+"""Folders, each with one file."""
+_FILE = "site"
 
 
 def render(site: Site, tftp_root: str = boot.TFTP_ROOT, machines: str = "") -> str:
     """With a folder for `machines`, what is known of those is not in here but in the files `machine_files` gives, which
-    a running dnsmasq reads again when it is told to: nobody who asks meanwhile goes without an answer."""
+    a running dnsmasq notices by itself: nobody who asks meanwhile goes without an answer. (Told to read everything
+    again, by SIGHUP, it may crash over a machine that is gone.)"""
     lines = [
         f"# DNS, DHCP and TFTP for {site.domain}.",
         f"listen-address=127.0.0.1,{site.helper.address}",
@@ -32,12 +35,13 @@ def render(site: Site, tftp_root: str = boot.TFTP_ROOT, machines: str = "") -> s
 
 
 def machine_files(site: Site) -> dict[str, str]:
-    """Name → text."""
-    return {
-        _HOSTS: _text(f"{record.value} {record.name}" for record in _hosts(site)),
+    """Path → text."""
+    texts = {
+        _NAMES: _text(f"{record.value} {record.name}" for record in _hosts(site)),
         _DHCP_HOSTS: _text(_dhcp_hosts(site)),
         _DHCP_OPTIONS: _text(_dhcp_options(site)),
     }
+    return {f"{folder}/{_FILE}": text for folder, text in texts.items()}
 
 
 def _text(lines: Iterable[str]) -> str:
@@ -47,10 +51,10 @@ def _text(lines: Iterable[str]) -> str:
 def _machines_elsewhere(folder: str) -> list[str]:
     return [
         "",
-        "# The machines are in these, which are read again on SIGHUP.",
-        f"addn-hosts={folder}/{_HOSTS}",
-        f"dhcp-hostsfile={folder}/{_DHCP_HOSTS}",
-        f"dhcp-optsfile={folder}/{_DHCP_OPTIONS}",
+        "# The machines are in these folders. A name that is gone is forgotten at once, an address at the next start.",
+        f"hostsdir={folder}/{_NAMES}",
+        f"dhcp-hostsdir={folder}/{_DHCP_HOSTS}",
+        f"dhcp-optsdir={folder}/{_DHCP_OPTIONS}",
     ]
 
 
@@ -126,6 +130,8 @@ def _dhcp(site: Site) -> list[str]:
         "dhcp-authoritative",
         f"dhcp-range={site.lab.cidr.network_address},static,{site.lab.cidr.netmask},{boot.LEASE_SECONDS}",
         "dhcp-ignore=tag:!known",
+        "# All names are told of above; a lease makes none.",
+        "dhcp-ignore-names",
         f"dhcp-option=option:router,{site.lab.gateway}",
         f"dhcp-option=option:dns-server,{site.helper.address}",
         f"dhcp-option=option:domain-search,{site.domain}",
