@@ -26,7 +26,8 @@ PER_SECOND = 20
 PATIENCE = 30.0
 _AT_ONCE = 100
 _CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-NAME = "poller"
+_OBJECTS = 40
+"""Written in turn. Writers of one object wait for each other, and that is nothing a load balancer could help."""
 
 
 @dataclass
@@ -66,25 +67,25 @@ class Poller:
         return self._report
 
     def _first_answer(self) -> bool:
-        body = {"metadata": {"name": NAME}, "data": {"tick": "0"}}
+        bodies = [{"metadata": {"name": _name(tick)}, "data": {"tick": "0"}} for tick in range(_OBJECTS)]
         with contextlib.suppress(OSError, http.client.HTTPException):
-            return self._ask("POST", _CONFIG_MAPS, body) in (201, 409)
+            return all(self._ask("POST", _CONFIG_MAPS, body) in (201, 409) for body in bodies)
         return False
 
-    def _read(self, _tick: int) -> None:
-        self._counted("GET", None)
+    def _read(self, tick: int) -> None:
+        self._counted("GET", tick, None)
         with self._lock:
             self._report.reads += 1
 
     def _write(self, tick: int) -> None:
-        self._counted("PATCH", {"data": {"tick": str(tick)}})
+        self._counted("PATCH", tick, {"data": {"tick": str(tick)}})
         with self._lock:
             self._report.writes += 1
 
-    def _counted(self, method: str, body: object) -> None:
+    def _counted(self, method: str, tick: int, body: object) -> None:
         asked = time.monotonic()
         try:
-            status = self._ask(method, f"{_CONFIG_MAPS}/{NAME}", body)
+            status = self._ask(method, f"{_CONFIG_MAPS}/{_name(tick)}", body)
             wrong = "" if status == 200 else f"status {status}"
         except (OSError, http.client.HTTPException) as error:
             wrong = repr(error)
@@ -108,6 +109,10 @@ class Poller:
             return response.status
         finally:
             connection.close()
+
+
+def _name(tick: int) -> str:
+    return f"poller-{tick % _OBJECTS}"
 
 
 @contextlib.contextmanager
