@@ -67,7 +67,7 @@ def _basics(runtime_socket: str, state_file: str | None) -> str:
                 "option redispatch 1",
                 "retries 3",
                 "timeout connect 2s",
-                "timeout check 3s",
+                "timeout check 5s",
                 "# Watches and shells may be silent for hours.",
                 "timeout client 4h",
                 "timeout server 4h",
@@ -111,15 +111,16 @@ def _telling_who_asks(site: Site) -> tuple[str, ...]:
 
 def _control_plane(site: Site, name: str, port: int, health: str, *settings: str) -> str:
     """Bootstrap and masters. A client is bound to none of them, and watches are spread by how many there are."""
-    default = "default-server check check-ssl verify none inter 500ms fall 2 rise 1"
+    default = "default-server check check-ssl verify none inter 2s fastinter 500ms downinter 500ms fall 3 rise 1"
     return _section(
         f"backend {name}",
         "balance leastconn",
         f"option httpchk GET {health} HTTP/1.0",
         "http-check expect status 200",
-        "# By what the server says of itself: an open port is not yet, or no longer, a good one. Asked often, so that",
-        "# it is out of the way before it stops and back as soon as it is ready. Its connections are left to end by",
-        "# themselves: it still answers what it has begun.",
+        "# By what the server says of itself: an open port is not yet, or no longer, a good one. It is out of the way",
+        "# before it stops, and back as soon as it is ready. A slow one is not a dead one, and may be the only one:",
+        "# `inter` is also how long a handshake may take. Its connections are left to end by themselves: it still",
+        "# answers what it has begun.",
         default,
         *settings,
         *(_server(machine, port) for machine in site.masters),
