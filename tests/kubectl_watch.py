@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from api_poller import NAME
 from lab_under_test import LabUnderTest
 
 
@@ -48,7 +47,7 @@ class _Watch:
 
     def _once(self) -> tuple[int, str]:
         """How many events it saw until it ended, and what it said then."""
-        words = ("kubectl", "get", "configmap", NAME, "-w", "--no-headers", "-o", "name")
+        words = ("kubectl", "get", "configmaps", "-w", "--no-headers", "-o", "name")
         command = self._lab.command(*words)
         with subprocess.Popen(
             command, env=self._lab.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
