@@ -126,7 +126,7 @@ def test_service_records_tell_every_stage(lab: LabUnderTest) -> None:
 def test_the_api_is_at_hand_at_the_workstation(lab: LabUnderTest) -> None:
     assert at_the_workstation(lab, f"curl -sk https://api.{DOMAIN}:6443/healthz") == "ok"
     assert at_the_workstation(lab, "oc whoami") == "system:admin\n"
-    assert "console" in at_the_workstation(lab, "oc get co")
+    assert "machine-config" in at_the_workstation(lab, "oc get co")
     assert "version" in at_the_workstation(lab, "oc get clusterversion")
     at_the_workstation(lab, "oc get pods -A")
     kubeconfig = lab.lab.site_folder / "kubeconfigs" / "admin.kubeconfig"

@@ -154,7 +154,9 @@ def test_all_dhcp_servers_have_the_same_reservations(site: Site) -> None:
     host = re.compile(r'hardware ethernet (\S+);\s+fixed-address (\S+);\s+option host-name "(\S+)";')
     assert set(host.findall(dhcpd.render(site))) == expected
     words = [line.removeprefix("dhcp-host=").split(",") for line in lines(dnsmasq.render(site), "dhcp-host=")]
-    assert {(mac, address, name) for mac, _, address, name in words} == expected
+    options = [line.removeprefix("dhcp-option=").split(",") for line in lines(dnsmasq.render(site), "dhcp-option=tag:")]
+    named = {tag.removeprefix("tag:"): name for tag, _, name in options}
+    assert {(mac, address, named[tag.removeprefix("set:")]) for mac, tag, address in words} == expected
 
 
 def test_nobody_else_gets_an_address(site: Site) -> None:
@@ -216,7 +218,7 @@ def test_health_is_what_the_servers_say_over_tls() -> None:
     for name, question in (("api", "GET /readyz"), ("machine-config-server", "GET /healthz")):
         text = backend(default_site(), name)
         assert question in text
-        assert "check-ssl verify none inter 2s fastinter 500ms downinter 500ms fall 3 rise 1" in text
+        assert "check-ssl verify none inter 2s downinter 500ms fall 3 rise 1" in text
         assert "stick" not in text
         assert "balance source" not in text
 

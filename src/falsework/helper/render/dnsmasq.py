@@ -77,13 +77,13 @@ def _hosts(site: Site) -> list[Record]:
 
 def _dhcp_hosts(site: Site) -> Iterator[str]:
     for machine in site.machines:
-        # The full name, because a short one can look like a time or a keyword.
-        yield f"{machine.mac},set:{_tag(machine)},{machine.address},{site.fqdn(machine)}"
+        # Without its name: that would be in the DNS for as long as the lease, whatever became of the machine.
+        yield f"{machine.mac},set:{_tag(machine)},{machine.address}"
 
 
 def _dhcp_options(site: Site) -> Iterator[str]:
     for machine in site.machines:
-        # dnsmasq sends only the first part of the name, though, and a node has the name its machine got here.
+        # The full one: a node has the name its machine got here.
         yield f"tag:{_tag(machine)},{boot.HOST_NAME_OPTION},{site.fqdn(machine)}"
 
 
