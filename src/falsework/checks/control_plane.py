@@ -69,6 +69,8 @@ def voter(cluster: Cluster, site: Site, machine: Machine) -> Stand:
 
 def members(cluster: Cluster) -> Stand:
     etcd = cluster.one(ETCDS, "cluster")
+    if condition_of(etcd, "EtcdMembersAvailable") is None:
+        return Stand(False, "not told of", "the etcd operator has not looked yet: does its pod run?")
     if not is_true(etcd, "EtcdMembersAvailable"):
         return Stand(False, "no quorum", told(etcd, "EtcdMembersAvailable"))
     if is_true(etcd, "EtcdMembersDegraded"):

@@ -40,7 +40,7 @@ def test_a_voter_is_one_the_operator_has_written_down(cluster: ToldCluster) -> N
 @pytest.mark.parametrize(
     ("conditions", "state"),
     [
-        ({}, "no quorum"),
+        ({}, "not told of"),
         ({"EtcdMembersAvailable": "False"}, "no quorum"),
         ({"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "True"}, "not all healthy"),
         ({"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "False"}, "healthy"),
