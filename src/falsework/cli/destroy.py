@@ -66,7 +66,7 @@ def _destroy_bootstrap(folder: Path, lab: Lab, *, force: bool) -> int:
             print(f"there is no machine {site.bootstrap.name} on this host")
             return 0
         # Before waiting for whoever changes the lab: a refusal comes at once.
-        before_bootstrap_goes(context, "falsework destroy bootstrap", force=force, say=_say)
+        before_bootstrap_goes(context, "falsework destroy bootstrap", force=force, say=_say, with_disk=True)
         with changing(lab, _say):
             retire(context)
     print(f"{site.bootstrap.name} is retired")

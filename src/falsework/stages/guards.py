@@ -15,10 +15,11 @@ from falsework.stages.context import Context
 Say = Callable[[str], None]
 
 
-def before_bootstrap_goes(context: Context, command: str, *, force: bool, say: Say) -> None:
-    """`command` is what the person typed. A bootstrap that does not run has nothing that could be lost by it."""
+def before_bootstrap_goes(context: Context, command: str, *, force: bool, say: Say, with_disk: bool = False) -> None:
+    """`command` is what the person typed. One that is off has nothing to lose but its disk, with etcd's data on it."""
     name = context.site.bootstrap.name
-    if machines.provider(context).state(name).power in (Power.ABSENT, Power.OFF):
+    power = machines.provider(context).state(name).power
+    if power is Power.ABSENT or (power is Power.OFF and not with_disk):
         return
     needed = _need(context)
     if force:

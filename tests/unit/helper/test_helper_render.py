@@ -218,7 +218,7 @@ def test_health_is_what_the_servers_say_over_tls() -> None:
     for name, question in (("api", "GET /readyz"), ("machine-config-server", "GET /healthz")):
         text = backend(default_site(), name)
         assert question in text
-        assert "check-ssl verify none inter 2s downinter 500ms fall 3 rise 1" in text
+        assert "check-ssl verify none inter 2s fastinter 1s downinter 500ms fall 3 rise 1" in text
         assert "stick" not in text
         assert "balance source" not in text
 

@@ -111,7 +111,7 @@ def _telling_who_asks(site: Site) -> tuple[str, ...]:
 
 def _control_plane(site: Site, name: str, port: int, health: str, *settings: str) -> str:
     """Bootstrap and masters. A client is bound to none of them, and watches are spread by how many there are."""
-    default = "default-server check check-ssl verify none inter 2s downinter 500ms fall 3 rise 1"
+    default = "default-server check check-ssl verify none inter 2s fastinter 1s downinter 500ms fall 3 rise 1"
     return _section(
         f"backend {name}",
         "balance leastconn",
