@@ -101,7 +101,7 @@ def grant(client: Client, manifests: Manifests) -> list[dict[str, str]]:
     return [body["metadata"] for body in bodies if body["kind"] == "ServiceAccount"]
 
 
-def until(condition: Callable[[], object], operator: OperatorProcess, seconds: float = 20) -> None:
+def until(condition: Callable[[], object], operator: OperatorProcess, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while True:
         with contextlib.suppress(ApiError, Unreachable, KeyError, StopIteration):

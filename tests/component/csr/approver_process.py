@@ -111,7 +111,9 @@ class ApproverProcess:
         return None
 
     def events_about(self, name: str) -> list[Object]:
-        return self.admin.list(EVENTS, "default", fields=f"involvedObject.name={name}").items
+        # By its uid: another test's request may have had the same name.
+        uid = self.admin.get(CSRS, name)["metadata"]["uid"]
+        return self.admin.list(EVENTS, "default", fields=f"involvedObject.uid={uid}").items
 
     def conditions(self, name: str) -> dict[str, str]:
         found = self.admin.get(CSRS, name).get("status") or {}

@@ -309,6 +309,6 @@ def test_killed_while_applying_and_the_api_restarted(api: RealApi, manifests: Pa
     time.sleep(1)
     assert len([line for line in said if "cannot be reached" in line]) == 1
     api.start_apiserver()
-    work.join(60)
+    work.join(180)
     assert left == [[]]
     assert missing_from(api.client(), manifests) == []

@@ -183,7 +183,9 @@ def _one_after_the_other(
 def _guarded(cluster: Cluster, operator: OperatorProcess) -> None:
     """At most one master may be drained: on each stands a guard, which comes back, but not where it is in the way."""
     client, namespace = cluster.client, OPERAND.namespace
-    client.create(SERVICE_ACCOUNTS, named("v1", "ServiceAccount", "default", namespace))
+    # Where a controller manager runs, it is there already.
+    account = named("v1", "ServiceAccount", "default", namespace)
+    client.patch(SERVICE_ACCOUNTS, "default", account, namespace, kind=APPLY)
 
     def guards() -> dict[str, str]:
         found = client.list(PODS, namespace, labels="app=guard").items
