@@ -82,6 +82,8 @@ def _host(machine: Machine, contents: Contents) -> list[File]:
         # Its short name: it never becomes a node, and static pods are called after the host (`etcd-bootstrap`).
         *node.machine_files(machine, machine.name, contents.sandbox_image),
         node.SUDO,
+        # What does not end by itself when it is switched off (an API server without its etcd) is not waited for.
+        File("/etc/systemd/system.conf.d/10-stop.conf", to_unit(Manager={"DefaultTimeoutStopSec": "20s"}).encode()),
         # Where a person who follows a guide looks for it, readable for the user they logged in as.
         File("/etc/kubernetes/kubeconfigs/localhost.kubeconfig", contents.loopback, 0o640, group="core"),
         File("/etc/falsework/release.env", f"RELEASE_IMAGE={contents.release_image}\n".encode()),

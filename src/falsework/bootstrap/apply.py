@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +19,8 @@ from falsework.kube.resources import Resource
 
 SUFFIXES = (".yaml", ".yml", ".json")
 MANAGER = "cluster-bootstrap"
-_DEFINED = ".openshift.io"
-"""How the groups end whose kinds are there by a definition."""
 
 _PAUSE = 0.2
-_AT_ONCE = 4
-"""Most of the time of each is waiting for its turn at the API and on etcd's disk."""
 _FIRST = ("99_falsework_node-rbac.", "0000_00_cluster-version-operator_", "cvo-overrides.")
 """How the files begin that let machines in, and make the version operator start its work."""
 _HURRY = 2.0
@@ -79,30 +74,12 @@ def apply_all(
     stop = stop or threading.Event()
     log = _Log(say)
     waiting = [_Entry(path) for path in manifest_files(folder)]
-    total = len(waiting)
-    with ThreadPoolExecutor(_AT_ONCE, "apply") as pool:
-        waiting = _all(client, waiting, log, stop, pool, on_missing)
-    if not waiting:
-        say(f"All {total} manifests of {folder} are in the cluster.")
-        if marker is not None:
-            marker.touch()
-    return [entry.missing() for entry in waiting]
-
-
-def _all(
-    client: Client,
-    waiting: list[_Entry],
-    log: _Log,
-    stop: threading.Event,
-    pool: Executor,
-    on_missing: Callable[[Sequence[Missing]], None],
-) -> list[_Entry]:
-    told: list[Missing] | None = None
-    waiting = _hurry(client, waiting, log, stop, pool)
+    total, told = len(waiting), None
+    waiting = _hurry(client, waiting, log, stop)
     progressed = time.monotonic()
     while waiting and not stop.is_set():
         before = len(waiting)
-        waiting = _round(client, waiting, log, stop, pool)
+        waiting = _round(client, waiting, log, stop)
         if len(waiting) != before:
             progressed = time.monotonic()
         missing = [entry.missing() for entry in waiting]
@@ -114,16 +91,20 @@ def _all(
         log.remind(missing)
         patient = time.monotonic() - progressed > _PATIENT_AFTER
         stop.wait(_PATIENT_PAUSE if patient else _PAUSE)
-    return waiting
+    if not waiting:
+        say(f"All {total} manifests of {folder} are in the cluster.")
+        if marker is not None:
+            marker.touch()
+    return [entry.missing() for entry in waiting]
 
 
-def _hurry(client: Client, entries: list[_Entry], log: _Log, stop: threading.Event, pool: Executor) -> list[_Entry]:
+def _hurry(client: Client, entries: list[_Entry], log: _Log, stop: threading.Event) -> list[_Entry]:
     """What machines and the version operator wait for, before all others. What is still missing."""
     first = [entry for name in _FIRST for entry in entries if entry.path.name.startswith(name)]
     others = [entry for entry in entries if not entry.path.name.startswith(_FIRST)]
     deadline = time.monotonic() + _HURRY
     while first and time.monotonic() < deadline:
-        first = _round(client, first, log, stop, pool)
+        first = _round(client, first, log, stop)
         if first and stop.wait(_HURRIED_PAUSE):
             break
     return [*first, *others]
@@ -135,31 +116,31 @@ def manifest_files(folder: Path) -> list[Path]:
     return sorted(path for path in found if path.is_file())
 
 
-def _round(client: Client, waiting: list[_Entry], log: _Log, stop: threading.Event, pool: Executor) -> list[_Entry]:
-    """Each one once, a few at a time; what is still missing afterwards."""
-    left = pool.map(lambda entry: _try(client, entry, log, stop), waiting)
-    return [entry for entries in left for entry in entries]
-
-
-def _try(client: Client, entry: _Entry, log: _Log, stop: threading.Event) -> list[_Entry]:
-    """What of it is still missing."""
-    if stop.is_set():
-        return [entry]
-    try:
-        if entry.body is None:
-            read = _read(entry.path)
-            return [missing for each in read for missing in _try(client, each, log, stop)]
-        _create(client, entry.path.name, entry.body, log)
-    except Unreachable as error:
-        entry.why = "the API cannot be reached"
-        log.trouble(f"The API cannot be reached: {error.cause or error.what}")
-        return [entry]
-    except FalseworkError as error:
-        entry.why = error.cause or error.what
-        log.failed(entry.missing())
-        return [entry]
+def _round(client: Client, waiting: list[_Entry], log: _Log, stop: threading.Event) -> list[_Entry]:
+    """Each one once; what is still missing afterwards."""
+    left: list[_Entry] = []
+    todo = list(waiting)
+    while todo:
+        entry = todo.pop(0)
+        if stop.is_set():
+            return [*left, entry, *todo]
+        try:
+            if entry.body is None:
+                todo = [*_read(entry.path), *todo]
+            else:
+                _create(client, entry.path.name, entry.body, log)
+        except Unreachable as error:
+            # The next one would be told the same.
+            for other in (entry, *todo):
+                other.why = "the API cannot be reached"
+            log.trouble(f"The API cannot be reached: {error.cause or error.what}")
+            return [*left, entry, *todo]
+        except FalseworkError as error:
+            entry.why = error.cause or error.what
+            log.failed(entry.missing())
+            left.append(entry)
     log.reached()
-    return []
+    return left
 
 
 def _read(path: Path) -> list[_Entry]:
@@ -187,34 +168,27 @@ def _create(client: Client, file: str, body: Object, log: _Log) -> None:
         raise FalseworkError(f"unable to get REST mapping: {known}") from None
     namespace = str(body["metadata"].get("namespace") or "default") if resource.namespaced else ""
     called = _spelled(resource, str(name), namespace)
-    body = {**body, "metadata": {**body["metadata"], **({"namespace": namespace} if namespace else {})}}
-    live = _made(client, resource, body, namespace)
-    if live is not None:
+    live = _live(client, resource, str(name), namespace)
+    if live is None:
+        # Applied, not posted: for two seconds after a definition came, the API holds back every post of its objects.
+        body = {**body, "metadata": {**body["metadata"], **({"namespace": namespace} if namespace else {})}}
+        live = client.patch(resource, str(name), body, namespace, kind=APPLY, field_manager=MANAGER)
         log.say(f'Created "{file}" {called}')
     else:
         log.say(f'Skipped "{file}" {called} as it already exists')
-        live = client.get(resource, str(name), namespace) if body.get("status") else {}
     # What a person wrote as status is lost at creation, where status is a part of its own.
     if body.get("status") and not live.get("status"):
         client.replace(resource, {**live, "status": body["status"]}, subresource="status")
         log.say(f'Updated status for "{file}" {called}')
 
 
-def _made(client: Client, resource: Resource, body: Object, namespace: str) -> Object | None:
-    """None if there is one already."""
-    name = str(body["metadata"]["name"])
+def _live(client: Client, resource: Resource, name: str, namespace: str) -> Object | None:
     try:
-        if not resource.group.endswith(_DEFINED):
-            return client.create(resource, body, namespace)
-        # Applied, not posted: for two seconds after a definition came, the API holds back every post of its objects.
-        client.get(resource, name, namespace)
+        return client.get(resource, name, namespace)
     except ApiError as error:
-        if error.is_conflict:
-            return None
-        if not error.is_missing or not resource.group.endswith(_DEFINED):
+        if not error.is_missing:
             raise
-        return client.patch(resource, name, body, namespace, kind=APPLY, field_manager=MANAGER)
-    return None
+        return None
 
 
 def _spelled(resource: Resource, name: str, namespace: str) -> str:

@@ -80,7 +80,7 @@ def test_a_good_one_among_a_thousand(approver: ApproverProcess) -> None:
     began = time.monotonic()
     approver.start()
     until(lambda: "Approved" in approver.conditions(third_name))
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 15
 
 
 def test_it_survives_the_api(api: RealApi, approver: ApproverProcess) -> None:
@@ -92,7 +92,7 @@ def test_it_survives_the_api(api: RealApi, approver: ApproverProcess) -> None:
     second = client_request(approver, "master-1")
     began = time.monotonic()
     until(lambda: "Approved" in approver.conditions(second))
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 15
     assert "Waiting for the API" in approver.output
     # etcd too: the API answers, with errors.
     api.kill("etcd")
