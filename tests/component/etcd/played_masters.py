@@ -3,11 +3,10 @@ kubelet between them is played."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
-from collections.abc import Iterator
 
+from played import Played
 from real_etcd import MASTERS, Discovering, RealEtcd
 
 from falsework.kube.client import Client, Object
@@ -16,9 +15,11 @@ from falsework.operators.etcd.pod import CONTAINER, NAMESPACE
 from falsework.operators.runtime.conditions import now
 
 
-class PlayedMasters:
+class PlayedMasters(Played):
+    pause = 0.05
+
     def __init__(self, client: Client, etcd: RealEtcd) -> None:
-        self.complaint: BaseException | None = None
+        super().__init__()
         self.may_start = threading.Event()
         """Until it is set, etcd is not started on any of them."""
         self.may_start.set()
@@ -27,19 +28,6 @@ class PlayedMasters:
         self._pods: dict[str, Discovering] = {}
         self._started: set[str] = set()
         self._ready: set[str] = set()
-        self._ended = threading.Event()
-
-    @contextlib.contextmanager
-    def at_work(self) -> Iterator[PlayedMasters]:
-        thread = threading.Thread(target=self._work, daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._ended.set()
-            thread.join()
-        if self.complaint is not None:
-            raise self.complaint
 
     def register(self) -> None:
         for name in MASTERS:
@@ -49,16 +37,12 @@ class PlayedMasters:
             address = {"type": "InternalIP", "address": self._etcd.addresses[name]}
             self._client.patch(NODES, name, {"status": {"addresses": [address]}}, subresource="status")
 
-    def _work(self) -> None:
-        try:
-            while not self._ended.wait(0.05):
-                status = self._client.get(ETCDS, "cluster").get("status") or {}
-                for entry in status.get("nodeStatuses") or ():
-                    self._look(entry["nodeName"], int(entry.get("targetRevision") or 0))
-        except BaseException as error:  # noqa: BLE001 - told to the test
-            self.complaint = error
+    def _look(self) -> None:
+        status = self._client.get(ETCDS, "cluster").get("status") or {}
+        for entry in status.get("nodeStatuses") or ():
+            self._look_at(entry["nodeName"], int(entry.get("targetRevision") or 0))
 
-    def _look(self, node: str, revision: int) -> None:
+    def _look_at(self, node: str, revision: int) -> None:
         if node not in self._pods and revision:
             self._create(node, revision)
             self._pods[node] = self._etcd.discover(node)

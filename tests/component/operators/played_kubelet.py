@@ -7,11 +7,11 @@ there, it and all it names must be whole.
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import yaml
+from played import Played
 
 from falsework.kube.client import ApiError, Client, Object
 from falsework.kube.resources import PODS
@@ -19,45 +19,30 @@ from falsework.operators.runtime.conditions import now
 from falsework.operators.static_pod.operand import Operand
 
 
-class PlayedKubelets:
+class PlayedKubelets(Played):
     """Of several nodes, by their names' folders below `roots`."""
 
+    pause = 0.03
+
     def __init__(self, client: Client, operand: Operand, roots: Path, nodes: Sequence[str]) -> None:
+        super().__init__()
         self.comes_up: Callable[[str, int], bool] = lambda _node, _revision: True
         self.started: list[tuple[str, int]] = []
         """Node and revision, in order."""
         self.most_down = 0
         """Of nodes on which something ran before, at the same time."""
-        self.complaint: BaseException | None = None
         self._client = client
         self._operand = operand
         self._roots = roots
         self._running: dict[str, int] = dict.fromkeys(nodes, 0)
         self._ready: set[str] = set()
         self._were_ready: set[str] = set()
-        self._ended = threading.Event()
 
-    @contextlib.contextmanager
-    def at_work(self) -> Iterator[PlayedKubelets]:
-        thread = threading.Thread(target=self._work, daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._ended.set()
-            thread.join()
-        if self.complaint is not None:
-            raise self.complaint
+    def _look(self) -> None:
+        for node in self._running:
+            self._look_at(node)
 
-    def _work(self) -> None:
-        try:
-            while not self._ended.wait(0.03):
-                for node in self._running:
-                    self._look(node)
-        except BaseException as error:  # noqa: BLE001 - told to the test
-            self.complaint = error
-
-    def _look(self, node: str) -> None:
+    def _look_at(self, node: str) -> None:
         manifest = self._roots / node / "manifests" / f"{self._operand.name}-pod.yaml"
         if not manifest.exists():
             return
