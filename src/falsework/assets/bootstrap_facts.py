@@ -10,7 +10,18 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-IMAGES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "falsework", "flannel", "pause")
+IMAGES = (
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "falsework",
+    "flannel",
+    "coredns",
+    "haproxy",
+    "registry",
+    "pause",
+)
 """What the temporary control plane runs, and what it has operators run."""
 BOOT_ID = "/run/falsework/boot_id"
 """The machine's boot id, for pods: there, /proc has the kernel's, which machines that share a kernel have in common."""

@@ -152,14 +152,21 @@ class Workload:
         return rights
 
 
-def operator_manifests(workload: Workload, plural: str, cluster_operator: str = "") -> Manifests:
+def operator_manifests(
+    workload: Workload,
+    plural: str,
+    cluster_operator: str = "",
+    *,
+    group: str = "operator.openshift.io",
+    object_name: str = "cluster",
+) -> Manifests:
     """An operator on one of the masters, with the rights all of them need: its lease, its events, its own object
-    (`plural` in operator.openshift.io) and its ClusterOperator (by default its name without `-operator`)."""
+    and its ClusterOperator (by default its name without `-operator`)."""
     reported = cluster_operator or workload.name.removesuffix("-operator")
     lease = f"{workload.name}-lock"
     cluster_rules = [
-        rule("operator.openshift.io", plural, READ),
-        rule("operator.openshift.io", f"{plural}/status", ("update",), ("cluster",)),
+        rule(group, plural, READ),
+        rule(group, f"{plural}/status", ("update",), (object_name,)),
         rule("config.openshift.io", "clusteroperators", READ, (reported,)),
         rule("config.openshift.io", "clusteroperators/status", ("update",), (reported,)),
         *workload.cluster_rules,

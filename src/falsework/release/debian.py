@@ -77,14 +77,14 @@ def build_root(
         fix="check the network and the host's apt sources, or use a mirror (falsework release build --mirror …)",
     )
     with tarfile.open(raw) as source:
-        write_tar(target, (entry for entry in entries_of(source, epoch) if not _is_left_out(entry.info.name)))
+        write_tar(target, (entry for entry in entries_of(source, epoch) if not _is_left_out(entry.info.name, root)))
     raw.unlink()
     return _packages(hashes.read_text())
 
 
-def _is_left_out(name: str) -> bool:
+def _is_left_out(name: str, root: DebianRoot) -> bool:
     # The folders themselves stay: packages expect them.
-    return name.startswith(_LEFT_OUT) and f"{name}/" not in _LEFT_OUT
+    return name.startswith((*_LEFT_OUT, *root.without)) and f"{name}/" not in _LEFT_OUT
 
 
 def _packages(hashes: str) -> dict[str, str]:

@@ -78,6 +78,8 @@ class DebianRoot:
     suite: str
     variant: str
     include: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    """How the names of files begin that are left out."""
 
     @property
     def version(self) -> str:
@@ -140,9 +142,9 @@ def parse_payload(what: dict[str, Any], lock: dict[str, Any]) -> Payload:
         programs = tuple(entry.get("programs", [name]))
         images[name] = ImageSpec(
             name=name,
-            version=versions[programs[0]],
+            version=versions[programs[0]] if programs else what["debian"]["suite"],
             programs=programs,
-            entrypoint=(f"/usr/bin/{programs[0]}",),
+            entrypoint=(entry.get("start") or f"/usr/bin/{programs[0]}",),
             base=entry.get("base"),
             certificates=entry.get("certificates", False),
         )

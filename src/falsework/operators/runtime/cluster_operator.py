@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from falsework.kube.client import ApiError, Object, WatchEvent
-from falsework.kube.resources import CLUSTER_OPERATORS, Resource
+from falsework.kube.informer import Informer
+from falsework.kube.resources import CLUSTER_OPERATORS
 from falsework.operators.runtime.conditions import Condition, condition, now, status_of, updated
 from falsework.operators.runtime.controller import Controller, always
-from falsework.operators.runtime.operator_status import NAME
 from falsework.operators.runtime.program import Program
 
 GOOD = {"Available": True, "Progressing": False, "Degraded": False, "Upgradeable": True}
@@ -20,13 +20,12 @@ INERTIA = {"Degraded": 120.0}
 """Seconds a bad sub-condition must have lasted before it counts: what passes by itself alarms nobody."""
 
 
-def add_cluster_operator(program: Program, resource: Resource, name: str) -> None:
-    """Says of the ClusterOperator `name` what the object of `resource` says. It is made by the release's manifests."""
-    operators = program.follow(resource)
+def add_cluster_operator(program: Program, operators: Informer, name: str, told: str, namespace: str) -> None:
+    """Says of the ClusterOperator `name` what the operator's object `told` says. The release's manifests make it."""
     reported = program.follow(CLUSTER_OPERATORS, fields=f"metadata.name={name}")
 
     def sync(_: str) -> float | None:
-        live, operator = reported.get(name), operators.get(NAME)
+        live, operator = reported.get(name), operators.get(told, namespace)
         if live is None or operator is None:
             return None
         status, again = new_status(live.get("status") or {}, operator, program.version, datetime.now(UTC))
@@ -39,7 +38,7 @@ def add_cluster_operator(program: Program, resource: Resource, name: str) -> Non
                     raise
         return again
 
-    wakes = ((operators, _if_named(NAME)), (reported, always))
+    wakes = ((operators, _if_named(told)), (reported, always))
     program.add(Controller("ClusterOperatorController", sync, wakes))
 
 

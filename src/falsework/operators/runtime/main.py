@@ -16,7 +16,7 @@ from falsework.operators.runtime.events import Events
 from falsework.operators.runtime.health import Health
 from falsework.operators.runtime.leader import Leader, own_identity
 from falsework.operators.runtime.log import Log
-from falsework.operators.runtime.operator_status import OperatorStatus
+from falsework.operators.runtime.operator_status import NAME, OperatorStatus
 from falsework.operators.runtime.options import parsed_options
 from falsework.operators.runtime.program import Program
 
@@ -31,14 +31,16 @@ def operator_main(
     *,
     port: int,
     resource: Resource | None,
+    object_name: str = NAME,
+    object_namespace: str = "",
     cluster_operator: str = "",
     kind: str = "Deployment",
     leads: bool = True,
     lease: str = "",
     arguments: Callable[[argparse.ArgumentParser], None] = lambda _: None,
 ) -> int:
-    """`build` adds the controllers. `resource` is the operator's own object in operator.openshift.io, which the
-    ClusterOperator (by default: the name without `-operator`) is made of; None if it has neither. A program with
+    """`build` adds the controllers. `resource` is the kind of the operator's own object, which the ClusterOperator
+    (by default: the name without `-operator`) is made of; None if it has neither. A program with
     `leads` False works in several places at once; `lease` is the name of what its leader holds (by default its own with
     `-lock`). `arguments` adds flags of its own, found in `Program.options`."""
     options = parsed_options(name, words, port, leads, arguments)
@@ -56,13 +58,15 @@ def operator_main(
             Events(client, name, namespace, log, kind),
             options.release_version,
             dict(options.image),
-            OperatorStatus(client, resource) if resource is not None else None,
+            OperatorStatus(client, resource, object_name, object_namespace) if resource is not None else None,
             options,
             ended,
         )
         if resource is not None and program.status is not None:
-            program.listen(program.follow(resource), program.status.noticed)
-            add_cluster_operator(program, resource, cluster_operator or name.removesuffix("-operator"))
+            objects = program.follow(resource, object_namespace)
+            program.listen(objects, program.status.noticed)
+            reported = cluster_operator or name.removesuffix("-operator")
+            add_cluster_operator(program, objects, reported, object_name, object_namespace)
         build(program)
         return _work(program, ended, options, lease or f"{name}-lock")
     except FalseworkError as error:

@@ -21,10 +21,11 @@ _TRIES = 8
 
 
 class OperatorStatus:
-    def __init__(self, client: Client, resource: Resource, name: str = NAME) -> None:
+    def __init__(self, client: Client, resource: Resource, name: str = NAME, namespace: str = "") -> None:
         self._client = client
         self._resource = resource
         self._name = name
+        self._namespace = namespace
         self._written: Object | None = None
         self._noticed: Object | None = None
         self._turn = threading.Lock()
@@ -38,7 +39,7 @@ class OperatorStatus:
         It may be called more than once, and gets a copy of its own."""
         with self._turn:
             for _ in range(_TRIES):
-                body = self._newest() or self._client.get(self._resource, self._name)
+                body = self._newest() or self._client.get(self._resource, self._name, self._namespace)
                 status = body.get("status") or {}
                 wanted = change(copy.deepcopy(status))
                 if wanted == status:
