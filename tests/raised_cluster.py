@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from api_poller import Report
 from kubectl_watch import Watched
 from lab_under_test import LabUnderTest
+from steady_client import Report
 
 UP_LIMIT = 600.0
 DOMAIN = "lab.falsework.test"
