@@ -39,7 +39,7 @@ def pivoted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pivoted]:
     folder = tmp_path_factory.mktemp("pivot")
     with lab_up_to("helper", folder) as lab:
         with polling(lab, folder / "polled.json") as polled, watching(lab) as watched:
-            lab.run("up", "--until", "pivot", limit=LIMIT)
+            lab.run("up", limit=LIMIT)
             time.sleep(AFTERWARDS)
         print(f"\npoller: {polled}\nkubectl get -w: {watched}")
         yield Pivoted(lab, polled, watched)
