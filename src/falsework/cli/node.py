@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _add(lab: Lab, site: Site, options: argparse.Namespace) -> None:
-    if bool(options.names) == (options.count is not None) or (options.count or 1) < 1:
+    if bool(options.names) == (options.count is not None) or (options.count is not None and options.count < 1):
         raise UsageError("say which workers", fix="name them, or say how many with --count")
     if going := set(options.names).intersection(node_removal.noted(lab)):
         raise UsageError(

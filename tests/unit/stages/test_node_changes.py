@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from stage_samples import context_in, lab_in
 
+from falsework.cli import main
 from falsework.errors import UsageError
 from falsework.lab.marker import mark
+from falsework.machines import retirement
 from falsework.site.load import default_site, load_site
 from falsework.site.model import Site
 from falsework.site.problems import SiteError
@@ -85,3 +87,42 @@ def test_masters_and_the_bootstrap_are_not_removed(tmp_path: Path, index: int, w
     with pytest.raises(UsageError) as refused:
         node_removal.refuse(context, context.site.machines[index], force=True)
     assert why in str(refused.value.cause)
+
+
+# The command
+
+
+@pytest.fixture
+def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A lab whose cluster stands on its own."""
+    monkeypatch.setenv("FALSEWORK_STATE", str(folder / "state"))
+    retirement.note(lab_in(folder))
+    monkeypatch.setattr("falsework.cli.node._bring_about", lambda *_: pytest.fail("nothing is to be brought about"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["add"], "say which workers"),
+        (["add", "--count", "0"], "say which workers"),
+        (["add", "w", "--count", "1"], "say which workers"),
+        (["add", "master-0"], "not a worker"),
+        (["add", "helper"], "not a worker"),
+        (["add", "leaving"], "just being removed"),
+        (["add", "not_a_name"], "site.yaml"),
+        (["remove", "nobody"], "there is no worker nobody"),
+    ],
+)
+def test_what_cannot_be_done_changes_nothing(
+    standing: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    node_removal.note(lab_in(standing), "leaving")
+    assert main(["node", *words, "--dir", str(standing / "site")]) == 2
+    assert said in capsys.readouterr().err
+    assert list((standing / "site").iterdir()) == []
+
+
+def test_there_must_be_a_cluster(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["node", "add", "w", "--dir", str(folder / "elsewhere")]) == 2
+    assert "falsework up" in capsys.readouterr().err
