@@ -35,6 +35,7 @@ def _core(plural: str, *, namespaced: bool = True) -> Resource:
 
 
 NODES = _core("nodes", namespaced=False)
+PERSISTENT_VOLUMES = _core("persistentvolumes", namespaced=False)
 NAMESPACES = _core("namespaces", namespaced=False)
 PODS = _core("pods")
 CONFIG_MAPS = _core("configmaps")
