@@ -20,6 +20,7 @@ POD_ENTRY_POINTS = {
     "cluster-machine-config-server": "falsework.operators.machine_config.config_server",
     "cluster-version-operator": "falsework.operators.cluster_version.main",
     "cni-config": "falsework.operators.network.cni_config",
+    "dns-operator": "falsework.operators.dns.main",
     "etcd-member": "falsework.operators.etcd.member",
     "etcd-operator": "falsework.operators.etcd.main",
     "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",

@@ -65,6 +65,7 @@ def cluster_objects() -> dict[str, list[Object]]:
         **{file: [_namespace(name, shares_host)] for name, (file, shares_host) in _NAMESPACES.items()},
         **_rights(),
         **{file: [_operator_object(kind)] for kind, file in _OPERATOR_OBJECTS.items()},
+        "0000_70_dns_02_operator.cr.yaml": [_operator_object("DNS", "default")],
         "0000_80_machine-config_02_served.yaml": [_served()],
     }
 
@@ -96,8 +97,8 @@ def _rights() -> dict[str, list[Object]]:
     }
 
 
-def _operator_object(kind: str) -> Object:
-    return _made_once(named("operator.openshift.io/v1", kind, "cluster", spec={"managementState": "Managed"}))
+def _operator_object(kind: str, name: str = "cluster") -> Object:
+    return _made_once(named("operator.openshift.io/v1", kind, name, spec={"managementState": "Managed"}))
 
 
 def _served() -> Object:

@@ -10,6 +10,7 @@ from falsework.manifests.schema import (
     anything,
     conditions,
     listing,
+    mapping,
     moment,
     record,
     reference,
@@ -198,6 +199,23 @@ def _ingress_controller() -> Definition:
 
 
 def _dns() -> Definition:
+    forwarding = {
+        "policy": text("Random", "RoundRobin", "Sequential"),
+        "protocolStrategy": text("", "TCP"),
+        "transportConfig": anything(),
+    }
+    upstream = record(
+        {"type": text("SystemResolvConf", "Network"), "address": text(), "port": whole(1, 65535)}, ("type",)
+    )
+    server = record(
+        {
+            "name": text(),
+            "zones": listing(text()),
+            "forwardPlugin": record(forwarding | {"upstreams": listing(text(), longest=15)}, more=True),
+        },
+        more=True,
+    )
+    placement = record({"nodeSelector": mapping(text()), "tolerations": listing(anything())})
     return Definition(
         "0000_70_dns_00_dnses.crd.yaml",
         GROUP,
@@ -209,8 +227,10 @@ def _dns() -> Definition:
                 "managementState": text(pattern="^(Managed|Unmanaged|Force|Removed)$"),
                 "logLevel": text("Normal", "Debug", "Trace", default="Normal"),
                 "operatorLogLevel": text("Normal", "Debug", "Trace", default="Normal"),
-                "servers": listing(anything()),
-                "nodePlacement": anything(),
+                "servers": listing(server),
+                "upstreamResolvers": record(forwarding | {"upstreams": listing(upstream, longest=15)}, more=True),
+                "cache": record({"positiveTTL": text(), "negativeTTL": text()}),
+                "nodePlacement": placement,
             },
             more=True,
         ),

@@ -55,6 +55,11 @@ def test_several_are_sorted_and_joined() -> None:
     assert said["message"] == "AProgressing: first\nBProgressing: second\nBProgressing: third"
 
 
+def test_an_operator_whose_own_condition_has_the_words_name_is_not_repeated() -> None:
+    said, _ = union("Available", [sub("Available", False, "NoPods", "no pods")], NOW)
+    assert said == condition("Available", False, "NoPods", "no pods")
+
+
 def test_good_messages_are_shown_too() -> None:
     said, _ = union("Available", [sub("PodsAvailable", True, message="3 nodes are active")], NOW)
     assert said == condition("Available", True, "AsExpected", "PodsAvailable: 3 nodes are active")

@@ -76,12 +76,14 @@ def _age(entry: Condition, moment: datetime) -> float:
 
 
 def _reasons(kind: str, bad: list[Condition]) -> str:
-    return "::".join(f"{entry['type'].removesuffix(kind)}_{entry.get('reason') or 'Unknown'}" for entry in bad)
+    """The one called like the word itself, which some operators have, needs no name before its reason."""
+    about = ((entry["type"].removesuffix(kind), entry.get("reason") or "Unknown") for entry in bad)
+    return "::".join(f"{name}_{reason}" if name else reason for name, reason in about)
 
 
 def _messages(conditions: list[Condition]) -> str:
     lines = [(entry["type"], line) for entry in conditions for line in (entry.get("message") or "").splitlines()]
-    return "\n".join(f"{kind}: {line}" for kind, line in lines)
+    return "\n".join(line if kind in GOOD else f"{kind}: {line}" for kind, line in lines)
 
 
 def _if_named(name: str) -> Callable[[WatchEvent], str | None]:
