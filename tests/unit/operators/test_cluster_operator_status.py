@@ -55,14 +55,16 @@ def test_several_are_sorted_and_joined() -> None:
     assert said["message"] == "AProgressing: first\nBProgressing: second\nBProgressing: third"
 
 
-def test_an_operator_whose_own_condition_has_the_words_name_is_not_repeated() -> None:
-    said, _ = union("Available", [sub("Available", False, "NoPods", "no pods")], NOW)
-    assert said == condition("Available", False, "NoPods", "no pods")
-
-
 def test_good_messages_are_shown_too() -> None:
     said, _ = union("Available", [sub("PodsAvailable", True, message="3 nodes are active")], NOW)
     assert said == condition("Available", True, "AsExpected", "PodsAvailable: 3 nodes are active")
+
+
+def test_the_word_itself_gives_the_reason() -> None:
+    said, _ = union("Available", [sub("Available", True, "Removed", "gone"), sub("NodesAvailable", True, "Fine")], NOW)
+    assert said == condition("Available", True, "Removed", "Available: gone")
+    said, _ = union("Progressing", [sub("Progressing", True, "Rolling"), sub("NodesProgressing", True, "Slow")], NOW)
+    assert said["reason"] == "Nodes_Slow::Rolling"
 
 
 def test_degraded_counts_only_when_it_lasts() -> None:

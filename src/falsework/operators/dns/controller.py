@@ -9,9 +9,9 @@ from falsework.operators.dns import objects
 from falsework.operators.dns.conditions import conditions_of
 from falsework.operators.dns.corefile import corefile
 from falsework.operators.dns.settings import CLUSTER_DOMAIN, settings_of
-from falsework.operators.kept_objects import KeptObjects
 from falsework.operators.runtime.conditions import now, updated
 from falsework.operators.runtime.controller import Controller, always
+from falsework.operators.runtime.kept_objects import KeptObjects
 from falsework.operators.runtime.program import Program
 from falsework.operators.site_facts import Site
 
@@ -32,7 +32,7 @@ class DNSController:
         self._maps = program.follow(CONFIG_MAPS, OPERAND_NAMESPACE, fields=ours)
         self._services = program.follow(SERVICES, OPERAND_NAMESPACE, fields=ours)
         self._daemons = program.follow(DAEMON_SETS, OPERAND_NAMESPACE, fields=ours)
-        self._kept = KeptObjects(program, "DNSApplied")
+        self._kept = KeptObjects(program.client, program.events, program.name)
         followed = (self._operators, self._maps, self._services, self._daemons)
         self.wakes = [*self._site.wakes, *((informer, always) for informer in followed)]
 

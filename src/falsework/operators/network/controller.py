@@ -9,12 +9,12 @@ from falsework.kube.client import Object
 from falsework.kube.informer import Informer
 from falsework.kube.resources import CONFIG_MAPS, DAEMON_SETS, INFRASTRUCTURES, NETWORKS, OPERATOR_NETWORKS, Resource
 from falsework.operators.daemon_sets import roll_out_of
-from falsework.operators.kept_objects import KeptObjects
 from falsework.operators.network import flannel
 from falsework.operators.network.links import address_towards, mtu_of
 from falsework.operators.network.settings import TYPE, Settings, settings_of
 from falsework.operators.runtime.conditions import Condition, condition, status_of
 from falsework.operators.runtime.controller import Controller, always
+from falsework.operators.runtime.kept_objects import KeptObjects
 from falsework.operators.runtime.program import Program
 
 NAME = "cluster"
@@ -37,7 +37,7 @@ class FlannelController:
         self._infrastructures = program.follow(INFRASTRUCTURES)
         self._maps = program.follow(CONFIG_MAPS, flannel.NAMESPACE, fields=f"metadata.name={flannel.CONFIG}")
         self._daemons = program.follow(DAEMON_SETS, flannel.NAMESPACE)
-        self._kept = KeptObjects(program, "FlannelApplied")
+        self._kept = KeptObjects(program.client, program.events, MANAGER)
         followed = (self._configs, self._operators, self._infrastructures, self._maps, self._daemons)
         self.wakes = [(informer, always) for informer in followed]
 

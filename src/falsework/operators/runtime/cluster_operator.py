@@ -67,7 +67,9 @@ def union(kind: str, conditions: Iterable[Condition], moment: datetime) -> tuple
     if kind == "Available" and not about:
         # Nobody has looked yet: to say that all is well would be a guess.
         return condition(kind, None, "NoData", "The operator has not yet said anything"), None
-    return condition(kind, good, "AsExpected", _messages(about) or "All is well"), min(left, default=None)
+    # Who says the word itself knows best why it is so: an operand that is not wanted is Removed, not AsExpected.
+    reason = next((entry.get("reason") for entry in about if entry["type"] == kind and entry not in bad), None)
+    return condition(kind, good, reason or "AsExpected", _messages(about) or "All is well"), min(left, default=None)
 
 
 def _age(entry: Condition, moment: datetime) -> float:
@@ -76,14 +78,13 @@ def _age(entry: Condition, moment: datetime) -> float:
 
 
 def _reasons(kind: str, bad: list[Condition]) -> str:
-    """The one called like the word itself, which some operators have, needs no name before its reason."""
-    about = ((entry["type"].removesuffix(kind), entry.get("reason") or "Unknown") for entry in bad)
-    return "::".join(f"{name}_{reason}" if name else reason for name, reason in about)
+    said = ((entry["type"].removesuffix(kind), entry.get("reason") or "Unknown") for entry in bad)
+    return "::".join(f"{who}_{reason}" if who else reason for who, reason in said)
 
 
 def _messages(conditions: list[Condition]) -> str:
     lines = [(entry["type"], line) for entry in conditions for line in (entry.get("message") or "").splitlines()]
-    return "\n".join(line if kind in GOOD else f"{kind}: {line}" for kind, line in lines)
+    return "\n".join(f"{kind}: {line}" for kind, line in lines)
 
 
 def _if_named(name: str) -> Callable[[WatchEvent], str | None]:
