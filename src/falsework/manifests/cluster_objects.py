@@ -39,6 +39,7 @@ _NAMESPACES: dict[str, tuple[str, bool]] = {
     "openshift-image-registry": ("0000_50_image-registry_00_namespace.yaml", True),
     "openshift-console": ("0000_50_console_00_namespace.yaml", False),
     "openshift-console-operator": ("0000_50_console_00_operator-namespace.yaml", False),
+    "openshift-cluster-storage-operator": ("0000_50_cluster-storage-operator_00_namespace.yaml", True),
     "openshift-dns": ("0000_70_dns_00_namespace.yaml", True),
     "openshift-dns-operator": ("0000_70_dns_00_operator-namespace.yaml", True),
     "openshift-network-operator": ("0000_70_network_00_operator-namespace.yaml", True),
@@ -54,6 +55,7 @@ _OPERATOR_OBJECTS = {
     "KubeControllerManager": "0000_25_kube-controller-manager_02_operator.cr.yaml",
     "KubeScheduler": "0000_25_kube-scheduler_02_operator.cr.yaml",
     "MachineApprover": "0000_50_machine-approver_02_operator.cr.yaml",
+    "Storage": "0000_50_cluster-storage-operator_02_operator.cr.yaml",
     "Network": "0000_70_network_02_operator.cr.yaml",
     "MachineConfiguration": "0000_80_machine-config_02_operator.cr.yaml",
 }

@@ -59,6 +59,12 @@ def definitions() -> list[Definition]:
             "Who decides about the certificate requests of machines. Not one of OpenShift's.",
         ),
         _plain(
+            "0000_50_cluster-storage-operator_01_storages.crd.yaml",
+            "Storage",
+            "storages",
+            "Where volumes come from.",
+        ),
+        _plain(
             "0000_80_machine-config_01_machineconfigurations.crd.yaml",
             "MachineConfiguration",
             "machineconfigurations",
