@@ -29,6 +29,7 @@ POD_ENTRY_POINTS = {
     "machine-config-daemon": "falsework.node.main",
     "machine-config-operator": "falsework.operators.machine_config.operator",
     "network-operator": "falsework.operators.network.main",
+    "router": "falsework.operators.router.main",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
 
