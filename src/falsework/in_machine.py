@@ -22,6 +22,7 @@ POD_ENTRY_POINTS = {
     "cni-config": "falsework.operators.network.cni_config",
     "etcd-member": "falsework.operators.etcd.member",
     "etcd-operator": "falsework.operators.etcd.main",
+    "ingress-operator": "falsework.operators.ingress.main",
     "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
     "kube-controller-manager-operator": "falsework.operators.kube_controller_manager.main",
     "kube-scheduler-operator": "falsework.operators.kube_scheduler.main",
