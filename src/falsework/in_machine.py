@@ -24,6 +24,7 @@ POD_ENTRY_POINTS = {
     "dns-operator": "falsework.operators.dns.main",
     "etcd-member": "falsework.operators.etcd.member",
     "etcd-operator": "falsework.operators.etcd.main",
+    "ingress-operator": "falsework.operators.ingress.main",
     "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
     "kube-controller-manager-operator": "falsework.operators.kube_controller_manager.main",
     "kube-scheduler-operator": "falsework.operators.kube_scheduler.main",
@@ -32,6 +33,7 @@ POD_ENTRY_POINTS = {
     "machine-config-operator": "falsework.operators.machine_config.operator",
     "network-operator": "falsework.operators.network.main",
     "volume-folder": "falsework.operators.storage.volume_folder",
+    "router": "falsework.operators.router.main",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
 

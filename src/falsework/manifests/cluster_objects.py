@@ -68,6 +68,7 @@ def cluster_objects() -> dict[str, list[Object]]:
         **_rights(),
         **{file: [_operator_object(kind)] for kind, file in _OPERATOR_OBJECTS.items()},
         "0000_70_dns_02_operator.cr.yaml": [_operator_object("DNS", "default")],
+        "0000_50_ingress_02_ingresscontroller.cr.yaml": [_ingress_controller()],
         "0000_80_machine-config_02_served.yaml": [_served()],
     }
 
@@ -101,6 +102,13 @@ def _rights() -> dict[str, list[Object]]:
 
 def _operator_object(kind: str, name: str = "cluster") -> Object:
     return _made_once(named("operator.openshift.io/v1", kind, name, spec={"managementState": "Managed"}))
+
+
+def _ingress_controller() -> Object:
+    """Says nothing: the domain is the cluster's, and how many routers there are depends on its nodes."""
+    return _made_once(
+        named("operator.openshift.io/v1", "IngressController", "default", "openshift-ingress-operator", spec={})
+    )
 
 
 def _served() -> Object:
