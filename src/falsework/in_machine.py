@@ -17,6 +17,7 @@ ENTRY_POINTS = {
 alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsework's image."""
 
 POD_ENTRY_POINTS = {
+    "cluster-image-registry-operator": "falsework.operators.image_registry.main",
     "cluster-machine-config-server": "falsework.operators.machine_config.config_server",
     "cluster-storage-operator": "falsework.operators.storage.main",
     "cluster-version-operator": "falsework.operators.cluster_version.main",
@@ -34,6 +35,7 @@ POD_ENTRY_POINTS = {
     "network-operator": "falsework.operators.network.main",
     "volume-folder": "falsework.operators.storage.volume_folder",
     "router": "falsework.operators.router.main",
+    "node-ca": "falsework.operators.image_registry.node_ca",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
 
