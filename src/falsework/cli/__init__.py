@@ -26,6 +26,7 @@ COMMANDS = {
     "up": "Bring the lab up, stage by stage, from wherever it stands",
     "wait-for": "Wait until the bootstrap is complete, as openshift-install does",
     "status": "Show how far the lab is and what it is waiting for",
+    "verify": "Prove that the cluster does what it should: every check of the guides, and more",
     "destroy": "Remove everything that was made for the lab on this host",
     "ledger": "Show who asked the helper for what, and what came of it",
     "csr": "Show which machines ask for certificates and why one is not given; approve one",
