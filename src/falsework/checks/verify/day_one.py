@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from falsework import __version__
+from falsework.assets.keys_in_folder import ADMIN_PASSWORD
 from falsework.checks.verify.facts import Facts
 from falsework.checks.verify.guide import Guide
 from falsework.checks.verify.model import Check, Place, Verdict, failed, passed
@@ -254,7 +255,7 @@ def _assets(guide: Guide) -> Iterator[Check]:
 
 
 def _password(facts: Facts) -> Verdict:
-    path = facts.lab.site_folder / "auth" / "kubeadmin-password"
+    path = facts.lab.site_folder / ADMIN_PASSWORD
     try:
         groups, mode = path.read_text().strip().split("-"), path.stat().st_mode & 0o777
     except OSError as error:
