@@ -18,8 +18,10 @@ alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsew
 
 POD_ENTRY_POINTS = {
     "cluster-machine-config-server": "falsework.operators.machine_config.config_server",
+    "cluster-storage-operator": "falsework.operators.storage.main",
     "cluster-version-operator": "falsework.operators.cluster_version.main",
     "cni-config": "falsework.operators.network.cni_config",
+    "dns-operator": "falsework.operators.dns.main",
     "etcd-member": "falsework.operators.etcd.member",
     "etcd-operator": "falsework.operators.etcd.main",
     "kube-apiserver-operator": "falsework.operators.kube_apiserver.main",
@@ -29,6 +31,7 @@ POD_ENTRY_POINTS = {
     "machine-config-daemon": "falsework.node.main",
     "machine-config-operator": "falsework.operators.machine_config.operator",
     "network-operator": "falsework.operators.network.main",
+    "volume-folder": "falsework.operators.storage.volume_folder",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
 

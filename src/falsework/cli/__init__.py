@@ -37,6 +37,7 @@ COMMANDS = {
     "kubectl": "Run the release's kubectl in the lab's network",
     "kubeconfig": "Print the administrator's kubeconfig, or put it into that of this host's kubectl",
     "machine": "List, start, stop and kill machines, and read their consoles",
+    "node": "Add workers to the running cluster, and remove them",
     "exec": "Run a command in a machine",
     "ssh": "Log in to a machine, or run a command there, by its SSH server",
     "forward": "Offer the lab's API server on a loopback port of this host",

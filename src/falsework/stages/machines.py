@@ -68,7 +68,11 @@ def expect(context: Context, machines: Iterable[Machine]) -> None:
 
 
 def expect_no_longer(context: Context, machines: Iterable[Machine]) -> None:
-    _change(context, lambda known: expectations.no_longer(known, [machine.name for machine in machines]))
+    expect_no_longer_named(context, [machine.name for machine in machines])
+
+
+def expect_no_longer_named(context: Context, names: Sequence[str]) -> None:
+    _change(context, lambda known: expectations.no_longer(known, names))
 
 
 def _change(context: Context, change: Callable[[expectations.Expected], expectations.Expected]) -> None:
