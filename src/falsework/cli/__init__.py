@@ -24,7 +24,7 @@ COMMANDS = {
     "certs": "Show when which certificate expires",
     "render": "Print the facts of a site as configuration of DNS, DHCP, load balancer, firewall and more",
     "up": "Bring the lab up, stage by stage, from wherever it stands",
-    "wait-for": "Wait until the bootstrap is complete, as openshift-install does",
+    "wait-for": "Wait until the bootstrap, or the installation, is complete, as openshift-install does",
     "status": "Show how far the lab is and what it is waiting for",
     "destroy": "Remove everything that was made for the lab on this host",
     "ledger": "Show who asked the helper for what, and what came of it",

@@ -30,6 +30,8 @@ _OPERATORS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 
+NAMES = tuple(_OPERATORS)
+
 
 def cluster_operators(version: str) -> dict[str, list[Object]]:
     """File name → the operator as it is to be: a release's word on which version it has to report."""
