@@ -33,9 +33,9 @@ POD_ENTRY_POINTS = {
     "machine-config-daemon": "falsework.node.main",
     "machine-config-operator": "falsework.operators.machine_config.operator",
     "network-operator": "falsework.operators.network.main",
-    "volume-folder": "falsework.operators.storage.volume_folder",
-    "router": "falsework.operators.router.main",
     "node-ca": "falsework.operators.image_registry.node_ca",
+    "router": "falsework.operators.router.main",
+    "volume-folder": "falsework.operators.storage.volume_folder",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
 
