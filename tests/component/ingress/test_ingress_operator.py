@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import ssl
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,7 +45,7 @@ MADE = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(cluster_api: RealApi) -> Iterator[Client]:
     found = cluster_api.client()
     config = named("config.openshift.io/v1", "Ingress", "cluster", spec={"domain": DOMAIN})
@@ -65,13 +64,16 @@ def client(cluster_api: RealApi) -> Iterator[Client]:
         found.delete(found.resource_of(body), body["metadata"]["name"])
 
 
-@pytest.fixture
-def operator(client: Client, cluster_api: RealApi, tmp_path: Path) -> Iterator[OperatorProcess]:
+@pytest.fixture(scope="module")
+def operator(
+    client: Client, cluster_api: RealApi, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorProcess]:
     rights = ingress.manifests(VERSION, IMAGES)["0000_50_ingress_03_rbac.yaml"]
     routers = ingress.router_rights()
     account = account_of(cluster_api, {"operator_rbac.yaml": [body for body in rights if body not in routers]})
+    log = tmp_path_factory.mktemp("ingress-operator") / "log"
     images = [f"--image={name}={reference}" for name, reference in IMAGES.items()]
-    with operator_process(cluster_api, [*POD, ingress.NAME], account, tmp_path / "log", *images) as process:
+    with operator_process(cluster_api, [*POD, ingress.NAME], account, log, *images) as process:
         yield process
         assert "Forbidden" not in process.log.read_text()
 
