@@ -62,6 +62,7 @@ def add_image(
     layers: list[str],
     *,
     entrypoint: Iterable[str] = (),
+    stop_signal: str | None = None,
     env: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Image:
@@ -73,6 +74,8 @@ def add_image(
     }
     if command := list(entrypoint):
         settings["Entrypoint"] = command
+    if stop_signal:
+        settings["StopSignal"] = stop_signal
     config = {
         "architecture": "amd64",
         "os": "linux",
