@@ -45,7 +45,7 @@ from falsework.operators.image_registry.settings import Settings
 from falsework.operators.image_registry.storage import new_claim, strategy_for
 from falsework.operators.runtime.kept_objects import KeptObjects
 from falsework.operators.runtime.program import Program
-from falsework.operators.runtime.rollouts import is_everywhere
+from falsework.operators.runtime.rollouts import roll_out_of
 
 _SHARED_NAMESPACE = "openshift-config-managed"
 _INGRESS_BUNDLE = "ca-bundle.crt"
@@ -177,7 +177,7 @@ class Operand:
         self._generated.settle(NODE_REGISTRIES, lambda _: content)
         wanted = node_registries.daemon_set(content, self._images["falsework"], self._images["pause"])
         live = self._kept.keep(DAEMON_SETS, wanted, self._daemon_sets)
-        return node_registries.told(live) == node_registries.digest_of(content) and is_everywhere(live)
+        return node_registries.told(live) == node_registries.digest_of(content) and roll_out_of(live).is_complete
 
     def _ingress_bundle(self) -> str:
         known = self._ingress_bundles.get(INGRESS_CERTIFICATE, _SHARED_NAMESPACE) or {}

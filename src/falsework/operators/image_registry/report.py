@@ -7,7 +7,7 @@ from falsework.kube.client import Object
 from falsework.operators.image_registry.names import NODE_CA
 from falsework.operators.image_registry.settings import UnfitError
 from falsework.operators.runtime.conditions import Condition, condition
-from falsework.operators.runtime.rollouts import is_complete, is_everywhere
+from falsework.operators.runtime.rollouts import is_complete, roll_out_of
 
 _NODE_CONDITIONS = ("NodeCADaemonAvailable", "NodeCADaemonProgressing")
 _STORAGE_EXISTS = "StorageExists"
@@ -120,7 +120,7 @@ def _node_ca(daemon_set: Object | None) -> list[Condition]:
     else:
         what = f"The daemon set {NODE_CA} does not have available replicas"
         has = condition(available, False, "NoAvailableReplicas", what)
-    if is_everywhere(daemon_set):
+    if roll_out_of(daemon_set).is_complete:
         return [has, condition(progressing, False, "AsExpected", f"The daemon set {NODE_CA} is deployed")]
     return [has, condition(progressing, True, "Progressing", f"The daemon set {NODE_CA} is deploying node pods")]
 

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from falsework.kube.client import Object
 
 
-def is_everywhere(daemon_set: Object | None) -> bool:
-    """Whether every node has it as it is to be, and ready."""
+@dataclass(frozen=True)
+class RollOut:
+    """How far a DaemonSet is."""
+
+    wanted: int
+    """Nodes that are to have a pod."""
+    available: int
+    """Nodes whose pod has been ready for long enough."""
+    updated: int
+    """Nodes whose pod is of the newest template. None, while nobody has looked at that."""
+
+    @property
+    def is_complete(self) -> bool:
+        return self.wanted > 0 and min(self.available, self.updated) >= self.wanted
+
+
+def roll_out_of(daemon_set: Object | None) -> RollOut:
     if daemon_set is None:
-        return False
+        return RollOut(0, 0, 0)
     status = daemon_set.get("status") or {}
-    wanted = int(status.get("desiredNumberScheduled", 0))
-    have = min(int(status.get("numberAvailable", 0)), int(status.get("updatedNumberScheduled", 0)))
-    return _is_seen(daemon_set) and wanted > 0 and have >= wanted
+    return RollOut(
+        status.get("desiredNumberScheduled", 0),
+        status.get("numberAvailable", 0),
+        status.get("updatedNumberScheduled", 0) if _is_seen(daemon_set) else 0,
+    )
 
 
 def is_complete(deployment: Object | None) -> bool:
