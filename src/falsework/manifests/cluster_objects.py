@@ -68,6 +68,9 @@ def cluster_objects() -> dict[str, list[Object]]:
         **_rights(),
         **{file: [_operator_object(kind)] for kind, file in _OPERATOR_OBJECTS.items()},
         "0000_70_dns_02_operator.cr.yaml": [_operator_object("DNS", "default")],
+        "0000_50_ingress_02_ingresscontroller.cr.yaml": [_ingress_controller()],
+        "0000_10_config-operator_02_image.cr.yaml": [_image_config()],
+        "0000_50_image-registry_02_config.cr.yaml": [_image_registry()],
         "0000_80_machine-config_02_served.yaml": [_served()],
     }
 
@@ -101,6 +104,23 @@ def _rights() -> dict[str, list[Object]]:
 
 def _operator_object(kind: str, name: str = "cluster") -> Object:
     return _made_once(named("operator.openshift.io/v1", kind, name, spec={"managementState": "Managed"}))
+
+
+def _ingress_controller() -> Object:
+    """Says nothing: the domain is the cluster's, and how many routers there are depends on its nodes."""
+    return _made_once(
+        named("operator.openshift.io/v1", "IngressController", "default", "openshift-ingress-operator", spec={})
+    )
+
+
+def _image_config() -> Object:
+    return _made_once(named("config.openshift.io/v1", "Image", "cluster", spec={}))
+
+
+def _image_registry() -> Object:
+    """Not wanted until somebody says where it is to keep its images."""
+    spec = {"managementState": "Removed", "replicas": 1}
+    return _made_once(named("imageregistry.operator.openshift.io/v1", "Config", "cluster", spec=spec))
 
 
 def _served() -> Object:

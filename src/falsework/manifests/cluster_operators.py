@@ -19,6 +19,8 @@ _OPERATORS: dict[str, tuple[str, tuple[str, ...]]] = {
         "0000_25_kube-scheduler_07_clusteroperator.yaml",
         ("openshift-kube-scheduler-operator", "openshift-kube-scheduler"),
     ),
+    "ingress": ("0000_50_ingress_07_clusteroperator.yaml", ("openshift-ingress-operator", "openshift-ingress")),
+    "image-registry": ("0000_50_image-registry_07_clusteroperator.yaml", ("openshift-image-registry",)),
     "machine-approver": (
         "0000_50_machine-approver_07_clusteroperator.yaml",
         ("openshift-cluster-machine-approver",),

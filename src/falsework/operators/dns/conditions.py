@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from falsework.kube.client import Object
-from falsework.operators.daemon_sets import RollOut, roll_out_of
 from falsework.operators.runtime.conditions import Condition, condition
+from falsework.operators.runtime.rollouts import RollOut, roll_out_of
 
 _Fault = tuple[str, str]
 """Reason and message."""

@@ -8,7 +8,6 @@ from falsework.errors import FalseworkError
 from falsework.kube.client import Object
 from falsework.kube.informer import Informer
 from falsework.kube.resources import CONFIG_MAPS, DAEMON_SETS, INFRASTRUCTURES, NETWORKS, OPERATOR_NETWORKS, Resource
-from falsework.operators.daemon_sets import roll_out_of
 from falsework.operators.network import flannel
 from falsework.operators.network.links import address_towards, mtu_of
 from falsework.operators.network.settings import TYPE, Settings, settings_of
@@ -16,6 +15,7 @@ from falsework.operators.runtime.conditions import Condition, condition, status_
 from falsework.operators.runtime.controller import Controller, always
 from falsework.operators.runtime.kept_objects import KeptObjects
 from falsework.operators.runtime.program import Program
+from falsework.operators.runtime.rollouts import roll_out_of
 
 NAME = "cluster"
 MANAGER = "network-operator"
