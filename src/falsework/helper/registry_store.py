@@ -53,5 +53,9 @@ def _add(cache: Cache, image: Image, home: Path) -> None:
 
 
 def _point(folder: Path, digest: str) -> None:
+    link, content = folder / "link", f"sha256:{digest}"
+    # A registry may be reading it.
+    if link.exists() and link.read_text() == content:
+        return
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "link").write_text(f"sha256:{digest}")
+    link.write_text(content)
