@@ -166,6 +166,7 @@ def cluster_version_operator(facts: BootstrapFacts) -> Pod:
             f"--release-version={facts.release_version}",
             *(f"--image={name}={reference}" for name, reference in sorted(facts.images.items())),
             "--leader-elect",
+            "--before-pivot",
         ],
         (_KUBECONFIG_FILES,),
         "20m",

@@ -80,6 +80,20 @@ def test_our_own_release_is_sound() -> None:
     assert set(first[: first.count("Namespace")]) == {"Namespace"}
 
 
+def test_before_the_pivot_there_is_only_what_it_waits_for() -> None:
+    payload = own_payload("1.2.3", "image", {name: DEFAULT_PAYLOAD.images[name] for name in IMAGES})
+    early = {one.component for one in payload.manifests if one.kind in WORKLOADS and not one.after_pivot}
+    controlling = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+    machines = ("machine-approver", "machine-config", "machine-config-daemon", "machine-config-server")
+    assert early == {"cluster-version-operator", "network", *controlling, *machines}
+    # A site's own manifests may need those, and bootkube waits until they are in.
+    assert not any(
+        one.after_pivot
+        for one in payload.manifests
+        if one.kind in ("Namespace", "CustomResourceDefinition", "ClusterOperator")
+    )
+
+
 def test_what_a_new_cluster_waits_for_comes_first() -> None:
     names = ("cluster-version-operator", "network", "kube-scheduler", "etcd", "machine-config")
     files = [manifest(f"0000_{10 + level}_{name}_06_deployment.yaml", name) for level, name in enumerate(names)]

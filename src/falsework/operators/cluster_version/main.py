@@ -31,7 +31,16 @@ def _build(program: Program) -> None:
     program.log.info(f"Release {payload.version} has {len(payload.manifests)} manifests")
     drift = Drift(program.client, payload, program.log.warning)
     pool = ThreadPoolExecutor(_WORKERS, "apply")
-    operator = Operator(program.client, payload, pool, drift, program.log.info, program.ended.is_set, options.resync)
+    operator = Operator(
+        program.client,
+        payload,
+        pool,
+        drift,
+        program.log.info,
+        program.ended.is_set,
+        options.resync,
+        payload.after_pivot if options.before_pivot else frozenset(),
+    )
     operator.wake = program.add(Controller("ClusterVersionController", operator.sync, resync=options.resync)).wake
     # It has nothing to do but what it is woken for.
     drift.wake = program.add(Controller("DriftController", drift.repair, resync=_HOUR, all_keys=tuple)).wake
@@ -54,6 +63,11 @@ def _pinned_version() -> str:
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--release-image", default="", help="the release's image, for the ClusterVersion's history")
     parser.add_argument("--release-manifests", type=Path, help="a folder of manifests (default: this Falsework's)")
+    parser.add_argument(
+        "--before-pivot",
+        action="store_true",
+        help="leave what nothing before the pivot needs to the operator on the masters",
+    )
     parser.add_argument(
         "--resync", type=float, default=600.0, help="seconds between two looks at everything (default: 600)"
     )

@@ -36,6 +36,8 @@ class Operator:
     say: Say
     ended: Callable[[], bool]
     resync: float = 600.0
+    left: frozenset[Key] = frozenset()
+    """What another one of us is to do."""
     clock: Callable[[], float] = time.monotonic
     _sync: Sync | None = None
     _for: tuple[Mode, frozenset[Key]] | None = None
@@ -65,7 +67,7 @@ class Operator:
             self._write(version, sync, sync.progress())
         progress = sync.go_on()
         if not progress.failures and not self.ended():
-            self.drift.follow(sync.unmanaged)
+            self.drift.follow({*sync.unmanaged, *self.left})
         self._write(self._cluster_version() or version, sync, progress)
         return self._pause(sync, progress)
 
@@ -134,12 +136,23 @@ class Operator:
         stale = self.clock() - self._began >= self.resync
         if self._for != wanted or stale:
             self._for, self._began = wanted, self.clock()
-            self._sync = Sync(self.client, self.payload, *wanted, self.pool, self.drift.note, self.ended)
+            self._sync = self._new_sync(*wanted)
         elif self._sync is None:
-            self._sync = Sync(
-                self.client, self.payload, *wanted, self.pool, self.drift.note, self.ended, health_only=True
-            )
+            self._sync = self._new_sync(*wanted, health_only=True)
         return self._sync
+
+    def _new_sync(self, mode: Mode, unmanaged: frozenset[Key], *, health_only: bool = False) -> Sync:
+        return Sync(
+            self.client,
+            self.payload,
+            mode,
+            unmanaged,
+            self.pool,
+            self.drift.note,
+            self.ended,
+            left=self.left,
+            health_only=health_only,
+        )
 
     def _write(self, version: Object, sync: Sync, progress: Progress) -> None:
         situation = Situation(self.payload, sync.mode, progress, self._lasting(progress))

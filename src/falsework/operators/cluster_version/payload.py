@@ -15,6 +15,7 @@ from pathlib import Path
 from falsework.errors import FalseworkError
 from falsework.manifests.cluster_objects import CREATE_ONLY
 from falsework.manifests.objects import Manifests, Object
+from falsework.manifests.operators import AFTER_PIVOT
 from falsework.manifests.release import release_manifests
 
 _FILE = re.compile(r"^0000_(?P<level>[0-9]{2})_(?P<component>[^_]+)_")
@@ -60,8 +61,11 @@ class Manifest:
 
     @property
     def create_only(self) -> bool:
-        annotations = self.body["metadata"].get("annotations") or {}
-        return annotations.get(CREATE_ONLY) == "true"
+        return self._is_annotated(CREATE_ONLY)
+
+    @property
+    def after_pivot(self) -> bool:
+        return self._is_annotated(AFTER_PIVOT)
 
     @property
     def level(self) -> int:
@@ -72,6 +76,9 @@ class Manifest:
     def component(self) -> str:
         found = _FILE.match(self.file)
         return found["component"] if found else self.file
+
+    def _is_annotated(self, name: str) -> bool:
+        return (self.body["metadata"].get("annotations") or {}).get(name) == "true"
 
     def __str__(self) -> str:
         place = f"{self.namespace}/{self.name}" if self.namespace else self.name
@@ -89,6 +96,10 @@ class Payload:
         """Stands for everything in it."""
         content = json.dumps([[manifest.file, manifest.body] for manifest in self.manifests], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:22]
+
+    @cached_property
+    def after_pivot(self) -> frozenset[Key]:
+        return frozenset(manifest.key for manifest in self.manifests if manifest.after_pivot)
 
 
 def own_payload(version: str, image: str, images: Mapping[str, str]) -> Payload:

@@ -50,7 +50,8 @@ class _Way:
 
 @dataclass
 class Sync:
-    """One way through a payload. What `unmanaged` names is somebody else's, and counts as done."""
+    """One way through a payload. What `unmanaged` names is somebody else's, and counts as done; what `left` names is
+    for whoever comes after us, and is still to be done."""
 
     client: Client
     payload: Payload
@@ -59,6 +60,7 @@ class Sync:
     pool: Executor
     applied: Callable[[Manifest, Object], None] = lambda *_: None
     ended: Callable[[], bool] = lambda: False
+    left: Collection[Key] = ()
     health_only: bool = False
     """Only what may be well or not: everything else has been looked at before."""
     _steps: list[list[_Way]] = field(init=False)
@@ -70,7 +72,8 @@ class Sync:
         if self.health_only:
             managed = [manifest for manifest in managed if manifest.kind in _MAY_BE_ILL]
         self._skipped = len(self.payload.manifests) - len(managed)
-        self._steps = [[_Way(chain) for chain in chains] for chains in plan(managed, self.mode)]
+        ours = [manifest for manifest in managed if manifest.key not in self.left]
+        self._steps = [[_Way(chain) for chain in chains] for chains in plan(ours, self.mode)]
         self._to_pre_create = [manifest for manifest in managed if manifest.kind == "ClusterOperator"]
 
     def go_on(self) -> Progress:
