@@ -12,7 +12,7 @@ from falsework.cli.site_folder import add_folder_option
 from falsework.conformance.build import build_suite, build_tests, pin_suite
 from falsework.conformance.registry import store_of
 from falsework.conformance.report import Case, described, failed
-from falsework.conformance.run import Programs, Runner, Selection, listed, phases
+from falsework.conformance.run import Programs, Runner, Selection, Tally, listed, phases
 from falsework.errors import UsageError
 from falsework.helper.registry_store import add_to_store
 from falsework.machines.view import View
@@ -75,5 +75,5 @@ def _run(options: argparse.Namespace, selection: Selection, cache: Cache, progre
     return cases
 
 
-def _tell(task: Task, ended: int, wrong: int) -> None:
-    task.doing = f"{ended} ended, {wrong} failed"
+def _tell(task: Task, tally: Tally) -> None:
+    task.doing = str(tally)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ LABEL = "Conformance"
 _SERIAL = "Serial"
 _MASTERS = ("node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane")
 """Taints of nodes that the tests need not wait for: they run on the others."""
+_BEGINS = re.compile(r"^Will run (\d+) of \d+ specs")
 _ENDED = re.compile(r"^• (?P<failed>\[(FAILED|PANICKED|TIMEDOUT|INTERRUPTED)\] )?\[[\d.]+ seconds\]")
 
 
@@ -89,19 +91,19 @@ class Runner:
         self.programs = programs
         self.results = results
 
-    def run(self, phase: Phase, selection: Selection, tell: Callable[[int, int], None]) -> list[Case]:
-        """To the end, whatever comes of the tests. `tell` hears how many have ended, and how many of them failed."""
+    def run(self, phase: Phase, selection: Selection, tell: Callable[[Tally], None]) -> list[Case]:
+        """To the end, whatever comes of the tests. `tell` hears of every one that has ended."""
         report = self.results / f"junit_{phase.name}_01.xml"
         report.unlink(missing_ok=True)
         registries = self.results / "registries.yaml"
         write_file(registries, to_yaml(registry_list()))
         with (self.results / f"{phase.name}.log").open("w") as log:
-            counter = _Counter(log, tell)
+            listener = _Listener(log, tell)
             words = command(self.programs, phase, selection, self.results)
             # There is an option for it too, which comes too late for what the tests note when they are loaded.
             env = {**self.view.environment(os.environ), "KUBE_TEST_REPO_LIST": str(registries)}
             try:
-                run(self.view.command(words), only_env=env, each_line=counter.take)
+                run(self.view.command(words), only_env=env, each_line=listener.take)
             except CommandError as error:
                 log.write(error.finished.complaints)
                 # Failed tests end it badly too; only without a report there is nothing to read.
@@ -123,17 +125,37 @@ def command(programs: Programs, phase: Phase, selection: Selection, results: Pat
     )
 
 
-class _Counter:
-    """Counts tests as they end, and keeps all that is said."""
+@dataclass(frozen=True)
+class Tally:
+    """How far a run is."""
 
-    def __init__(self, log: TextIO, tell: Callable[[int, int], None]) -> None:
+    ended: int = 0
+    failed: int = 0
+    of: int = 0
+
+    def after(self, line: str) -> Self:
+        """Once the tests have said this."""
+        if match := _BEGINS.match(line):
+            return dataclasses.replace(self, of=int(match[1]))
+        if match := _ENDED.match(line):
+            return dataclasses.replace(self, ended=self.ended + 1, failed=self.failed + bool(match["failed"]))
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.ended} of {self.of} ended, {self.failed} failed"
+
+
+class _Listener:
+    """Keeps all that is said, and counts."""
+
+    def __init__(self, log: TextIO, tell: Callable[[Tally], None]) -> None:
         self._log = log
         self._tell = tell
-        self._ended = self._failed = 0
+        self._tally = Tally()
 
     def take(self, line: str) -> None:
         self._log.write(f"{line}\n")
-        if match := _ENDED.match(line):
-            self._ended += 1
-            self._failed += bool(match["failed"])
-            self._tell(self._ended, self._failed)
+        tally = self._tally.after(line)
+        if tally != self._tally:
+            self._tally = tally
+            self._tell(tally)

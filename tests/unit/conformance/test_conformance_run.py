@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from falsework.conformance.run import Phase, Programs, Selection, command, names_in, phases
+from falsework.conformance.run import Phase, Programs, Selection, Tally, command, names_in, phases
 from falsework.errors import UsageError
 
 LISTING = """The following spec names can be used with 'ginkgo run --focus/skip':
@@ -51,3 +51,17 @@ def test_our_words_come_before_those_of_the_tests() -> None:
     assert not any(word.startswith("--skip") for word in own)
     assert "--kubectl-path=/lab/kubectl" in theirs
     assert "--report-prefix=all_" in theirs
+
+
+def test_tests_are_counted_as_they_end() -> None:
+    tally = Tally()
+    for line in (
+        "Will run 8 of 7579 specs",
+        "[SynchronizedBeforeSuite] PASSED [0.000 seconds]",
+        "• [0.812 seconds]",
+        "  • [1.000 seconds] is said by a test",
+        "• [FAILED] [301.044 seconds]",
+    ):
+        tally = tally.after(line)
+    assert tally == Tally(ended=2, failed=1, of=8)
+    assert str(tally) == "2 of 8 ended, 1 failed"
