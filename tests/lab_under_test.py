@@ -50,7 +50,7 @@ class LabUnderTest:
     def command(self, *words: str) -> list[str]:
         """Our own words come first, so that the folder is said before those of another program."""
         name, *rest = words
-        group = [rest.pop(0)] if name in ("balancer", "csr", "machine", "wait-for") else []
+        group = [rest.pop(0)] if name in ("balancer", "csr", "machine", "node", "wait-for") else []
         return [sys.executable, "-m", "falsework", name, *group, "--dir", str(self.lab.site_folder), *rest]
 
     def run(self, *words: str, code: int = 0, limit: float = 120) -> str:
@@ -75,6 +75,19 @@ class LabUnderTest:
 
     def inside(self, machine: str, *words: str) -> str:
         return self.machines.execute(machine, words).output.strip()
+
+    def typed(self, machine: str, command: str) -> str:
+        """On a machine, logged in as a guide says, at a terminal: some commands insist on one."""
+        quoted = command.replace("'", "'\\''")
+        return self.run("ssh", machine, "--", f"script -qec '{quoted}' /dev/null").replace("\r\n", "\n")
+
+    def at_the_workstation(self, command: str, limit: float = 120) -> str:
+        return self.run("shell", "-c", command, limit=limit)
+
+    def found(self, *words: str) -> list[dict[str, Any]]:
+        """Objects, as `kubectl get` lists them."""
+        listed: list[dict[str, Any]] = json.loads(self.run("kubectl", "get", *words, "-o", "json"))["items"]
+        return listed
 
     def view(self, *words: str | Path) -> list[str]:
         """The command with which `words` run in the lab's network, as at a workstation there."""

@@ -7,78 +7,29 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
 
-from api_poller import Report, polling
 from falsework.checks.control_plane import REQUIRED_OPERATORS
 from falsework.machines.provider import Power
 from falsework.stages.catalogue import STAGES
-from kubectl_watch import Watched, watching
-from lab_under_test import LabUnderTest, events_of, lab_up_to
-
-DOMAIN = "lab.falsework.test"
-MASTERS = ("master-0", "master-1", "master-2")
-LIMIT = 600.0
-AFTERWARDS = 3.0
-"""Seconds the clients go on once the bootstrap is gone."""
-
-
-@dataclass(frozen=True)
-class Pivoted:
-    lab: LabUnderTest
-    polled: Report
-    watched: Watched
-
-
-@pytest.fixture(scope="module")
-def pivoted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pivoted]:
-    folder = tmp_path_factory.mktemp("pivot")
-    with lab_up_to("helper", folder) as lab:
-        with polling(lab, folder / "polled.json") as polled, watching(lab) as watched:
-            lab.run("up", "--until", "pivot", limit=LIMIT)
-            time.sleep(AFTERWARDS)
-        print(f"\npoller: {polled}\nkubectl get -w: {watched}")
-        yield Pivoted(lab, polled, watched)
-
-
-@pytest.fixture
-def lab(pivoted: Pivoted) -> LabUnderTest:
-    return pivoted.lab
-
-
-def typed(lab: LabUnderTest, machine: str, command: str) -> str:
-    """On a machine, logged in as a guide says, at a terminal: some commands insist on one."""
-    quoted = command.replace("'", "'\\''")
-    return lab.run("ssh", machine, "--", f"script -qec '{quoted}' /dev/null").replace("\r\n", "\n")
-
-
-def at_the_workstation(lab: LabUnderTest, command: str) -> str:
-    return lab.run("shell", "-c", command)
-
-
-def found(lab: LabUnderTest, *words: str) -> list[dict[str, object]]:
-    listed: list[dict[str, object]] = json.loads(lab.run("kubectl", "get", *words, "-o", "json"))["items"]
-    return listed
-
+from lab_under_test import LabUnderTest, events_of
+from raised_cluster import DOMAIN, MASTERS, Raised
 
 # Nobody has noticed
 
 
-def test_no_request_failed(pivoted: Pivoted) -> None:
-    assert pivoted.polled.failures == []
-    assert pivoted.polled.reads > 100
-    assert pivoted.polled.writes > 100
+def test_no_request_failed(raised: Raised) -> None:
+    assert raised.polled.failures == []
+    assert raised.polled.reads > 100
+    assert raised.polled.writes > 100
 
 
-def test_a_watch_goes_on(pivoted: Pivoted) -> None:
+def test_a_watch_goes_on(raised: Raised) -> None:
     """The temporary API server ends its watches when it goes, and so may each server that is replaced."""
-    assert pivoted.watched.refused == []
-    assert pivoted.watched.events > 100
-    assert pivoted.watched.reconnects <= 5
+    assert raised.watched.refused == []
+    assert raised.watched.events > 100
+    assert raised.watched.reconnects <= 5
 
 
 # The end
@@ -110,12 +61,12 @@ def test_waiting_for_it_ends_at_once(lab: LabUnderTest) -> None:
 
 
 def test_masters_are_ready(lab: LabUnderTest) -> None:
-    lines = at_the_workstation(lab, "oc get nodes -l node-role.kubernetes.io/master --no-headers").splitlines()
+    lines = lab.at_the_workstation("oc get nodes -l node-role.kubernetes.io/master --no-headers").splitlines()
     assert [line.split()[:2] for line in lines] == [[f"{name}.{DOMAIN}", "Ready"] for name in MASTERS]
 
 
 def test_all_operators_are_available(lab: LabUnderTest) -> None:
-    rows = [line.split() for line in at_the_workstation(lab, "oc get co --no-headers").splitlines()]
+    rows = [line.split() for line in lab.at_the_workstation("oc get co --no-headers").splitlines()]
     states = {row[0]: row[2] for row in rows}
     assert {name: states.get(name) for name in REQUIRED_OPERATORS} == dict.fromkeys(REQUIRED_OPERATORS, "True")
 
@@ -125,34 +76,34 @@ def test_each_master_has_its_static_pods(lab: LabUnderTest, name: str) -> None:
     command = (
         f"oc get pods -A --field-selector spec.nodeName={name}.{DOMAIN} | grep -E 'etcd|apiserver|controller|scheduler'"
     )
-    shown = at_the_workstation(lab, command)
-    pods = typed(lab, name, "sudo crictl pods")
+    shown = lab.at_the_workstation(command)
+    pods = lab.typed(name, "sudo crictl pods")
     for component in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
         assert component in shown
         assert component in pods
-    assert at_the_workstation(lab, f"curl -sk https://{lab.site.machine(name).address}:6443/healthz") == "ok"
+    assert lab.at_the_workstation(f"curl -sk https://{lab.site.machine(name).address}:6443/healthz") == "ok"
 
 
 def test_the_api_answers_by_its_name(lab: LabUnderTest) -> None:
-    assert at_the_workstation(lab, f"curl -sk https://api.{DOMAIN}:6443/healthz") == "ok"
+    assert lab.at_the_workstation(f"curl -sk https://api.{DOMAIN}:6443/healthz") == "ok"
 
 
 # etcd
 
 
 def test_etcd_has_three_voters_and_no_bootstrap(lab: LabUnderTest) -> None:
-    assert len(at_the_workstation(lab, "oc get pods -n openshift-etcd -l app=etcd --no-headers").splitlines()) == 3
+    assert len(lab.at_the_workstation("oc get pods -n openshift-etcd -l app=etcd --no-headers").splitlines()) == 3
     etcdctl = "sudo crictl exec -it $(sudo crictl ps -q --name etcd) etcdctl"
-    members = typed(lab, "master-0", f"{etcdctl} member list -w table")
+    members = lab.typed("master-0", f"{etcdctl} member list -w table")
     assert members.count(" started ") == 3
     assert "etcd-bootstrap" not in members
-    health = typed(lab, "master-0", f"{etcdctl} endpoint health --cluster")
+    health = lab.typed("master-0", f"{etcdctl} endpoint health --cluster")
     assert health.count("is healthy") == 3
-    assert typed(lab, "master-0", "sudo crictl logs $(sudo crictl ps -q --name etcd) 2>&1 | tail -1").strip()
+    assert lab.typed("master-0", "sudo crictl logs $(sudo crictl ps -q --name etcd) 2>&1 | tail -1").strip()
 
 
 def test_the_etcd_operator_tells_its_story(lab: LabUnderTest) -> None:
-    told = at_the_workstation(lab, "oc logs -n openshift-etcd-operator deploy/etcd-operator")
+    told = lab.at_the_workstation("oc logs -n openshift-etcd-operator deploy/etcd-operator")
     # The operator may have moved meanwhile: then another one told the beginning.
     if len(re.findall("Adding member", told)) == len(MASTERS):
         phrases = ("Adding member", "started", "Removing bootstrap member", "Bootstrap member removed")
@@ -172,8 +123,8 @@ def test_etcd_says_that_it_runs_in_the_cluster(lab: LabUnderTest) -> None:
 
 
 def test_certificates_were_asked_for_in_two_waves(lab: LabUnderTest) -> None:
-    assert "Pending" not in at_the_workstation(lab, "oc get csr --no-headers")
-    assert len(found(lab, "csr")) >= 2 * len(MASTERS)
+    assert "Pending" not in lab.at_the_workstation("oc get csr --no-headers")
+    assert len(lab.found("csr")) >= 2 * len(MASTERS)
 
 
 # What may not be done to it
@@ -193,11 +144,3 @@ def test_the_load_balancer_keeps_its_last_server(lab: LabUnderTest) -> None:
 def test_the_bootstrap_does_not_come_back(lab: LabUnderTest) -> None:
     lab.run("machine", "start", "bootstrap", code=2)
     lab.run("destroy", "bootstrap")
-
-
-def test_the_cluster_comes_back_after_all_lost_power(lab: LabUnderTest) -> None:
-    before = lab.run("kubectl", "get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}")
-    lab.run("machine", "kill", *MASTERS)
-    lab.run("up", limit=LIMIT)
-    assert lab.run("kubectl", "get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}") == before
-    assert lab.machines.state("bootstrap").power is Power.ABSENT

@@ -83,12 +83,17 @@ class Requests:
         if reason is None:
             return None
         try:
+            boot = self.read_file(str(BOOT_ID)).decode()
+        except FileNotFoundError:
+            # There is no bootstrap machine any more.
+            return reason
+        except FalseworkError as error:
+            return f"{reason}; the bootstrap machine cannot be asked: {error.what}"
+        try:
             served = self.read_file(SERVED_PATH)
         except FileNotFoundError:
             served = b""
-        except FalseworkError as error:
-            return f"{reason}; the bootstrap machine cannot be asked: {error.what}"
-        return reason_against(node, boots_in(served), self.read_file(str(BOOT_ID)).decode())
+        return reason_against(node, boots_in(served), boot)
 
     @cached_property
     def _served_by_masters(self) -> Object | None:

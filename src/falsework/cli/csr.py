@@ -17,6 +17,7 @@ from falsework.kube.connection import Patience
 from falsework.machines.lab_api import lab_client
 from falsework.machines.provider import Power
 from falsework.machines.providers import provider_of, require_power
+from falsework.machines.retirement import is_retired
 
 _PATIENCE = Patience(connect=5, answer=15)
 
@@ -52,6 +53,8 @@ def _requests(options: argparse.Namespace) -> Requests:
     provider, bootstrap = provider_of(view.lab), view.site.bootstrap
 
     def read_file(path: str) -> bytes:
+        if is_retired(view.lab):
+            raise FileNotFoundError(path)
         state = provider.state(bootstrap.name)
         if state.power is not Power.RUNNING:
             require_power(bootstrap, state)

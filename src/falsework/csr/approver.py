@@ -44,7 +44,7 @@ _WRITE = 0.5
 _AGAIN = 0.3
 _MUCH_LATER = 5.0
 _MOST_ERRANDS = 2000
-_MAY_PASS = (Why.HAS_NODE, Why.NO_NODE, Why.NOT_FETCHED)
+_MAY_PASS = (Why.HAS_NODE, Why.NO_NODE, Why.NOT_FETCHED, Why.NO_MACHINE, Why.ROLE)
 """Reasons that end by themselves, or by what others do."""
 
 Errand = tuple[str, Callable[[], object]]

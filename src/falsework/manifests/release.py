@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from falsework.manifests import config_api, machine_config_api, operator_api
+from falsework.manifests import config_api, machine_config_api, operator_api, route_api
 from falsework.manifests.cluster_objects import cluster_objects
 from falsework.manifests.cluster_operators import cluster_operators
 from falsework.manifests.objects import Manifests
@@ -13,7 +13,12 @@ from falsework.manifests.schema import Definition
 
 
 def definitions() -> list[Definition]:
-    return [*config_api.definitions(), *operator_api.definitions(), *machine_config_api.definitions()]
+    return [
+        *config_api.definitions(),
+        *operator_api.definitions(),
+        *machine_config_api.definitions(),
+        *route_api.definitions(),
+    ]
 
 
 def api_manifests() -> Manifests:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from falsework.stages import assets, bootstrap, control_plane, helper, masters, network, pivot, preflight, release
+from falsework.stages import (
+    assets,
+    bootstrap,
+    cluster_operators,
+    control_plane,
+    helper,
+    masters,
+    network,
+    pivot,
+    preflight,
+    release,
+    workers,
+)
 from falsework.stages.model import Stage
 
 STAGES: tuple[Stage, ...] = (
@@ -17,4 +29,6 @@ STAGES: tuple[Stage, ...] = (
     control_plane.ETCD,
     control_plane.STAGE,
     pivot.STAGE,
+    workers.STAGE,
+    cluster_operators.STAGE,
 )

@@ -92,17 +92,16 @@ def _rolled_out(context: Context, name: str) -> Stand:
 
 
 def _nodes(context: Context) -> list[Condition]:
-    fqdns = {machine.name: context.site.fqdn(machine) for machine in context.site.masters}
-    return [
-        condition(
-            context, f"node/{name}", f"{name} is Ready", partial(_readiness, context, fqdn), "network", "get nodes"
-        )
-        for name, fqdn in fqdns.items()
-    ]
+    return [node_ready(context, machine) for machine in context.site.masters]
 
 
-def _readiness(context: Context, fqdn: str) -> Stand:
-    return control_plane.readiness(context.cluster, fqdn)
+def node_ready(context: Context, machine: Machine) -> Condition:
+    name, fqdn = machine.name, context.site.fqdn(machine)
+
+    def look() -> Stand:
+        return control_plane.readiness(context.cluster, fqdn)
+
+    return condition(context, f"node/{name}", f"{name} is Ready", look, "network", f"describe node {fqdn}")
 
 
 def _operators(context: Context) -> list[Condition]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -12,10 +13,13 @@ from falsework.errors import FalseworkError
 from falsework.files import holder_of
 from falsework.machines.provider import Power
 from falsework.machines.providers import provider_of
+from falsework.machines.retirement import is_retired
 from falsework.site.records import everyone
 from falsework.stages.context import Context
 from falsework.stages.events import Event, Kind, read_events
+from falsework.stages.joining import is_kept_out
 from falsework.stages.model import Stage
+from falsework.stages.workers import kept_out
 
 SCHEMA = 1
 """Of the JSON. It grows when a reader would have to change; new keys do not make it grow."""
@@ -32,12 +36,16 @@ def machines_now(context: Context) -> list[dict[str, Any]]:
 
 
 def requests_waiting(context: Context) -> list[dict[str, Any]]:
-    """The certificate requests the approver did not approve, and why; as it last said."""
+    """The certificate requests the approver did not approve, and why; while there is a bootstrap, as it last said."""
+    if is_retired(context.lab):
+        with contextlib.suppress(FalseworkError):
+            return [asdict(entry) for entry in kept_out(context)]
+        return []
     provider, bootstrap = provider_of(context.lab), context.site.bootstrap.name
     if provider.state(bootstrap).power is not Power.RUNNING:
         return []
     told = told_by_approver(partial(provider.read_file, bootstrap))
-    return [asdict(entry) for entry in told.values() if entry.decision in ("wait", "deny")]
+    return [asdict(entry) for entry in told.values() if is_kept_out(entry)]
 
 
 def status_of(context: Context, stages: Sequence[Stage], machines: MachineView = machines_now) -> Status:

@@ -60,6 +60,13 @@ def test_good_messages_are_shown_too() -> None:
     assert said == condition("Available", True, "AsExpected", "PodsAvailable: 3 nodes are active")
 
 
+def test_the_word_itself_gives_the_reason() -> None:
+    said, _ = union("Available", [sub("Available", True, "Removed", "gone"), sub("NodesAvailable", True, "Fine")], NOW)
+    assert said == condition("Available", True, "Removed", "Available: gone")
+    said, _ = union("Progressing", [sub("Progressing", True, "Rolling"), sub("NodesProgressing", True, "Slow")], NOW)
+    assert said["reason"] == "Nodes_Slow::Rolling"
+
+
 def test_degraded_counts_only_when_it_lasts() -> None:
     said, again = union("Degraded", [sub("XDegraded", True, "Error", "oh", age=30), sub("YDegraded", True)], NOW)
     assert (said["status"], said["message"]) == ("False", "XDegraded: oh")

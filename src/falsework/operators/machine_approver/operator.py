@@ -43,10 +43,11 @@ class Approval:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        inventory = self._follow(names.INVENTORY_NAMESPACE, names.INVENTORY)
         self._fetched = FetchedFromCluster(
-            self._follow(names.NAMESPACE, names.SERVED), self._follow("kube-system", "bootstrap")
+            self._follow(names.NAMESPACE, names.SERVED), self._follow("kube-system", "bootstrap"), inventory
         )
-        self._machines = InventoryMachines(self._follow(names.INVENTORY_NAMESPACE, names.INVENTORY))
+        self._machines = InventoryMachines(inventory)
         self._approver: Approver | None = None
         self._thread: threading.Thread | None = None
 

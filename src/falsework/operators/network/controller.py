@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from falsework.errors import FalseworkError
-from falsework.kube.client import APPLY, Object
+from falsework.kube.client import Object
 from falsework.kube.informer import Informer
 from falsework.kube.resources import CONFIG_MAPS, DAEMON_SETS, INFRASTRUCTURES, NETWORKS, OPERATOR_NETWORKS, Resource
 from falsework.operators.network import flannel
@@ -13,7 +13,9 @@ from falsework.operators.network.links import address_towards, mtu_of
 from falsework.operators.network.settings import TYPE, Settings, settings_of
 from falsework.operators.runtime.conditions import Condition, condition, status_of
 from falsework.operators.runtime.controller import Controller, always
+from falsework.operators.runtime.kept_objects import KeptObjects
 from falsework.operators.runtime.program import Program
+from falsework.operators.runtime.rollouts import roll_out_of
 
 NAME = "cluster"
 MANAGER = "network-operator"
@@ -27,7 +29,7 @@ def add_flannel(program: Program) -> None:
 class FlannelController:
     def __init__(self, program: Program) -> None:
         assert program.status is not None
-        self._client, self._log, self._events = program.client, program.log, program.events
+        self._client, self._log = program.client, program.log
         self._status = program.status
         self._images = flannel.Images(program.images["flannel"], program.images["falsework"])
         self._configs = program.follow(NETWORKS)
@@ -35,7 +37,7 @@ class FlannelController:
         self._infrastructures = program.follow(INFRASTRUCTURES)
         self._maps = program.follow(CONFIG_MAPS, flannel.NAMESPACE, fields=f"metadata.name={flannel.CONFIG}")
         self._daemons = program.follow(DAEMON_SETS, flannel.NAMESPACE)
-        self._applied: dict[str, tuple[Object, tuple[object, ...]]] = {}
+        self._kept = KeptObjects(program.client, program.events, MANAGER)
         followed = (self._configs, self._operators, self._infrastructures, self._maps, self._daemons)
         self.wakes = [(informer, always) for informer in followed]
 
@@ -48,20 +50,9 @@ class FlannelController:
         check_unmoved(config)
         if (operator.get("spec") or {}).get("managementState") != "Unmanaged":
             config_map, daemon_set = flannel.objects(settings, api_url, self._images)
-            self._keep(CONFIG_MAPS, config_map, self._maps)
-            self._keep(DAEMON_SETS, daemon_set, self._daemons)
+            self._kept.keep(CONFIG_MAPS, config_map, self._maps)
+            self._kept.keep(DAEMON_SETS, daemon_set, self._daemons)
         self._say_what_is(config, settings)
-
-    def _keep(self, resource: Resource, wanted: Object, known: Informer) -> None:
-        """Applied when it is to be another one, and when somebody has changed or removed it."""
-        name, namespace = wanted["metadata"]["name"], wanted["metadata"]["namespace"]
-        live = known.get(name, namespace)
-        if live is not None and self._applied.get(name) == (wanted, _mark(live)):
-            return
-        made = self._client.patch(resource, name, wanted, namespace, kind=APPLY, field_manager=MANAGER)
-        if live is None or _mark(live) != _mark(made):
-            self._events.normal("FlannelApplied", f"{made['kind']} {namespace}/{name} is as it is to be")
-        self._applied[name] = (wanted, _mark(made))
 
     def _report(self, operator: Object) -> None:
         before = (operator.get("status") or {}).get("conditions")
@@ -95,12 +86,10 @@ def check_unmoved(config: Object) -> None:
 
 def conditions_of(daemon_set: Object | None, *, was_available: bool) -> list[Condition]:
     """Available from the first time on that all nodes had it, while any of them has it."""
-    status = (daemon_set or {}).get("status") or {}
-    wanted, ready = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
-    seen = daemon_set is not None and status.get("observedGeneration", 0) >= daemon_set["metadata"]["generation"]
-    everywhere = seen and wanted > 0 and min(ready, status.get("updatedNumberScheduled", 0)) >= wanted
+    rolled = roll_out_of(daemon_set)
+    wanted, ready = rolled.wanted, rolled.available
     what = f'DaemonSet "/{flannel.NAMESPACE}/{flannel.DAEMON_SET}"'
-    if everywhere:
+    if rolled.is_complete:
         return [
             condition("FlannelAvailable", True, "AsExpected", f"{what} is on all {wanted} nodes"),
             condition("FlannelProgressing", False, "AsExpected"),
@@ -126,12 +115,6 @@ def _link_mtu(api_url: str) -> int:
     """Of the link by which this node reaches the API: the other nodes are reached by it too."""
     api = urlsplit(api_url)
     return mtu_of(address_towards(str(api.hostname), api.port or 443))
-
-
-def _mark(live: Object) -> tuple[object, ...]:
-    """Differs when the object, or what it is to be, has changed; its status is its own."""
-    metadata = live["metadata"]
-    return metadata["uid"], metadata.get("generation") or metadata["resourceVersion"]
 
 
 def _cidrs(networks: list[Object]) -> str:

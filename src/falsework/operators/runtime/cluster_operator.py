@@ -67,7 +67,9 @@ def union(kind: str, conditions: Iterable[Condition], moment: datetime) -> tuple
     if kind == "Available" and not about:
         # Nobody has looked yet: to say that all is well would be a guess.
         return condition(kind, None, "NoData", "The operator has not yet said anything"), None
-    return condition(kind, good, "AsExpected", _messages(about) or "All is well"), min(left, default=None)
+    # Who says the word itself knows best why it is so: an operand that is not wanted is Removed, not AsExpected.
+    reason = next((entry.get("reason") for entry in about if entry["type"] == kind and entry not in bad), None)
+    return condition(kind, good, reason or "AsExpected", _messages(about) or "All is well"), min(left, default=None)
 
 
 def _age(entry: Condition, moment: datetime) -> float:
@@ -76,7 +78,8 @@ def _age(entry: Condition, moment: datetime) -> float:
 
 
 def _reasons(kind: str, bad: list[Condition]) -> str:
-    return "::".join(f"{entry['type'].removesuffix(kind)}_{entry.get('reason') or 'Unknown'}" for entry in bad)
+    said = ((entry["type"].removesuffix(kind), entry.get("reason") or "Unknown") for entry in bad)
+    return "::".join(f"{who}_{reason}" if who else reason for who, reason in said)
 
 
 def _messages(conditions: list[Condition]) -> str:

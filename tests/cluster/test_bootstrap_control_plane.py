@@ -25,22 +25,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabUnderTest]:
         yield lab
 
 
-def typed(lab: LabUnderTest, command: str) -> str:
-    """On the bootstrap machine, logged in as a guide says, at a terminal: some commands insist on one."""
-    quoted = command.replace("'", "'\\''")
-    return lab.run("ssh", "bootstrap", "--", f"script -qec '{quoted}' /dev/null").replace("\r\n", "\n")
-
-
-def at_the_workstation(lab: LabUnderTest, command: str) -> str:
-    return lab.run("shell", "-c", command)
-
-
 # The API
 
 
 def test_the_api_answers_through_the_load_balancer_by_its_name(lab: LabUnderTest) -> None:
     authority = lab.lab.site_folder / "tls" / "kube-apiserver-lb-signer.crt"
-    assert at_the_workstation(lab, f"curl -s --cacert {authority} https://api.{DOMAIN}:6443/readyz") == "ok"
+    assert lab.at_the_workstation(f"curl -s --cacert {authority} https://api.{DOMAIN}:6443/readyz") == "ok"
 
 
 # What a guide says to look at: on the bootstrap machine
@@ -59,38 +49,42 @@ def test_the_api_answers_through_the_load_balancer_by_its_name(lab: LabUnderTest
     ],
 )
 def test_bootkube_tells_its_story(lab: LabUnderTest, phrase: str) -> None:
-    assert phrase in typed(lab, "sudo journalctl -u bootkube --no-pager")
-    assert phrase in typed(lab, "sudo journalctl -b -u bootkube.service --no-pager")
+    assert phrase in lab.typed("bootstrap", "sudo journalctl -u bootkube --no-pager")
+    assert phrase in lab.typed("bootstrap", "sudo journalctl -b -u bootkube.service --no-pager")
 
 
 def test_progress_waits_for_the_end(lab: LabUnderTest) -> None:
-    assert "Waiting for bootstrap to complete..." in typed(lab, "sudo journalctl -u progress --no-pager")
+    assert "Waiting for bootstrap to complete..." in lab.typed("bootstrap", "sudo journalctl -u progress --no-pager")
 
 
 def test_the_unit_is_at_work(lab: LabUnderTest) -> None:
-    assert "active (running)" in typed(lab, "systemctl status bootkube.service --no-pager")
-    assert typed(lab, "systemctl is-system-running").strip() == "running"
+    assert "active (running)" in lab.typed("bootstrap", "systemctl status bootkube.service --no-pager")
+    assert lab.typed("bootstrap", "systemctl is-system-running").strip() == "running"
 
 
 def test_static_pods_run(lab: LabUnderTest) -> None:
-    pods = typed(lab, "sudo crictl pods --state ready")
+    pods = lab.typed("bootstrap", "sudo crictl pods --state ready")
     for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-config-operator"):
         assert name in pods
-    assert int(typed(lab, "sudo crictl ps | grep -c Running")) >= 4
+    assert int(lab.typed("bootstrap", "sudo crictl ps | grep -c Running")) >= 4
 
 
 def test_etcd_is_healthy(lab: LabUnderTest) -> None:
     for options in ("--cluster", ""):
-        said = typed(lab, f"sudo crictl exec -it $(sudo crictl ps -q --name etcd) etcdctl endpoint health {options}")
+        said = lab.typed(
+            "bootstrap", f"sudo crictl exec -it $(sudo crictl ps -q --name etcd) etcdctl endpoint health {options}"
+        )
         assert "is healthy" in said
-    members = typed(lab, "sudo crictl exec -it $(sudo crictl ps -q --name etcd) etcdctl member list -w table")
+    members = lab.typed(
+        "bootstrap", "sudo crictl exec -it $(sudo crictl ps -q --name etcd) etcdctl member list -w table"
+    )
     assert "etcd-bootstrap" in members
     assert "started" in members
-    assert typed(lab, "sudo crictl logs $(sudo crictl ps -q --name etcd) 2>&1 | tail -1").strip()
+    assert lab.typed("bootstrap", "sudo crictl logs $(sudo crictl ps -q --name etcd) 2>&1 | tail -1").strip()
 
 
 def test_manifests_are_where_a_guide_looks(lab: LabUnderTest) -> None:
-    assert set(typed(lab, "ls /etc/kubernetes/manifests").split()) == {
+    assert set(lab.typed("bootstrap", "ls /etc/kubernetes/manifests").split()) == {
         "bootstrap-pod.yaml",
         "etcd-member-pod.yaml",
         "kube-apiserver-pod.yaml",
@@ -98,18 +92,20 @@ def test_manifests_are_where_a_guide_looks(lab: LabUnderTest) -> None:
         "kube-scheduler-pod.yaml",
         "machineconfigoperator-bootstrap-pod.yaml",
     }
-    assert 'source="file"' in typed(lab, "sudo journalctl -b -u kubelet.service --no-pager | grep 'SyncLoop ADD'")
+    assert 'source="file"' in lab.typed(
+        "bootstrap", "sudo journalctl -b -u kubelet.service --no-pager | grep 'SyncLoop ADD'"
+    )
 
 
 def test_both_ports_are_open(lab: LabUnderTest) -> None:
-    listening = typed(lab, "sudo ss -ltnp | egrep '6443|22623'")
+    listening = lab.typed("bootstrap", "sudo ss -ltnp | egrep '6443|22623'")
     assert ":6443" in listening
     assert ":22623" in listening
 
 
 def test_the_api_answers_on_the_machine(lab: LabUnderTest) -> None:
-    assert typed(lab, "curl -sk https://localhost:6443/healthz") == "ok"
-    namespaces = typed(lab, "oc --kubeconfig=/etc/kubernetes/kubeconfigs/localhost.kubeconfig get ns")
+    assert lab.typed("bootstrap", "curl -sk https://localhost:6443/healthz") == "ok"
+    namespaces = lab.typed("bootstrap", "oc --kubeconfig=/etc/kubernetes/kubeconfigs/localhost.kubeconfig get ns")
     assert "openshift-etcd" in namespaces
 
 
@@ -124,13 +120,13 @@ def test_service_records_tell_every_stage(lab: LabUnderTest) -> None:
 
 
 def test_the_api_is_at_hand_at_the_workstation(lab: LabUnderTest) -> None:
-    assert at_the_workstation(lab, f"curl -sk https://api.{DOMAIN}:6443/healthz") == "ok"
-    assert at_the_workstation(lab, "oc whoami") == "system:admin\n"
-    assert "machine-config" in at_the_workstation(lab, "oc get co")
-    assert "version" in at_the_workstation(lab, "oc get clusterversion")
-    at_the_workstation(lab, "oc get pods -A")
+    assert lab.at_the_workstation(f"curl -sk https://api.{DOMAIN}:6443/healthz") == "ok"
+    assert lab.at_the_workstation("oc whoami") == "system:admin\n"
+    assert "machine-config" in lab.at_the_workstation("oc get co")
+    assert "version" in lab.at_the_workstation("oc get clusterversion")
+    lab.at_the_workstation("oc get pods -A")
     kubeconfig = lab.lab.site_folder / "kubeconfigs" / "admin.kubeconfig"
-    assert "kube-system" in at_the_workstation(lab, f"KUBECONFIG={kubeconfig} oc get ns")
+    assert "kube-system" in lab.at_the_workstation(f"KUBECONFIG={kubeconfig} oc get ns")
 
 
 def test_every_manifest_is_in_the_cluster(lab: LabUnderTest) -> None:
@@ -140,16 +136,16 @@ def test_every_manifest_is_in_the_cluster(lab: LabUnderTest) -> None:
     for kind in ("infrastructure", "ingress.config", "dns.config", "network.config", "scheduler.config"):
         assert "cluster" in lab.run("kubectl", "get", kind)
     assert "99-master-ssh" in lab.run("kubectl", "get", "mc")
-    assert "DoesNotExist" in typed(lab, "sudo journalctl -u bootkube --no-pager")
+    assert "DoesNotExist" in lab.typed("bootstrap", "sudo journalctl -u bootkube --no-pager")
 
 
 def test_the_config_server_serves_masters_and_refuses_workers(lab: LabUnderTest) -> None:
     authority = lab.lab.site_folder / "tls" / "root-ca.crt"
     ask = f"curl -s -o /dev/null -w '%{{http_code}}' --cacert {authority} https://api-int.{DOMAIN}:22623"
-    assert at_the_workstation(lab, f"{ask}/healthz") == "200"
+    assert lab.at_the_workstation(f"{ask}/healthz") == "200"
     # The workstation is no machine of the site.
-    assert at_the_workstation(lab, f"{ask}/config/master") == "403"
-    assert at_the_workstation(lab, f"{ask}/config/worker") in ("403", "500")
+    assert lab.at_the_workstation(f"{ask}/config/master") == "403"
+    assert lab.at_the_workstation(f"{ask}/config/worker") in ("403", "500")
 
 
 # Kills
@@ -158,10 +154,10 @@ def test_the_config_server_serves_masters_and_refuses_workers(lab: LabUnderTest)
 def test_bootkube_killed_at_any_moment_goes_on(lab: LabUnderTest) -> None:
     moments = random.Random(SEED)  # noqa: S311 - the same moments in every run
     for _ in range(3):
-        typed(lab, "sudo systemctl kill -s KILL bootkube.service")
+        lab.typed("bootstrap", "sudo systemctl kill -s KILL bootkube.service")
         time.sleep(moments.uniform(0.2, 2.0))
     deadline = time.monotonic() + 60
-    while typed(lab, "systemctl is-active bootkube.service || true").strip() != "active":
+    while lab.typed("bootstrap", "systemctl is-active bootkube.service || true").strip() != "active":
         assert time.monotonic() < deadline
         time.sleep(0.3)
     lab.until_ready()
@@ -169,7 +165,7 @@ def test_bootkube_killed_at_any_moment_goes_on(lab: LabUnderTest) -> None:
 
 @pytest.mark.parametrize("container", ["etcd", "kube-apiserver"])
 def test_a_killed_container_comes_back(lab: LabUnderTest, container: str) -> None:
-    before = typed(lab, f"sudo crictl ps -q --name {container}").strip()
+    before = lab.typed("bootstrap", f"sudo crictl ps -q --name {container}").strip()
     init = lab.machines.init("bootstrap")
     program = "etcd" if container == "etcd" else "kube-apiserver"
     victims = [
@@ -181,7 +177,7 @@ def test_a_killed_container_comes_back(lab: LabUnderTest, container: str) -> Non
     for pid in victims:
         os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + 60
-    while typed(lab, f"sudo crictl ps -q --name {container}").strip() in ("", before):
+    while lab.typed("bootstrap", f"sudo crictl ps -q --name {container}").strip() in ("", before):
         assert time.monotonic() < deadline
         time.sleep(0.3)
     lab.until_ready()

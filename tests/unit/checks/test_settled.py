@@ -1,0 +1,45 @@
+"""When operators and the cluster's version count as finished, and what is said until then."""
+
+from __future__ import annotations
+
+import pytest
+from told_cluster import ToldCluster
+
+from falsework.checks import settled
+from falsework.kube.resources import CLUSTER_VERSIONS
+
+
+@pytest.mark.parametrize(
+    ("conditions", "state"),
+    [
+        ({}, "says nothing yet"),
+        ({"Available": "False", "Degraded": "True"}, "not available (R), degraded (R)"),
+        ({"Available": "True", "Progressing": "True"}, "progressing (R)"),
+        ({"Available": "Unknown"}, "not available (R)"),
+        ({"Available": "True"}, "available and at rest"),
+        ({"Available": "True", "Progressing": "False", "Degraded": "False"}, "available and at rest"),
+    ],
+)
+def test_an_operator(conditions: dict[str, str], state: str) -> None:
+    cluster = ToldCluster()
+    assert settled.operator(cluster, "dns").state == "not there"
+    cluster.has_operator("dns", **conditions)
+    found = settled.operator(cluster, "dns")
+    assert (found.state, found.good) == (state, state == "available and at rest")
+
+
+def test_what_an_operator_says_is_told() -> None:
+    cluster = ToldCluster()
+    cluster.has_operator("dns", Available="True", Progressing="True")
+    assert settled.operator(cluster, "dns").detail == "Progressing=True (R): m"
+
+
+@pytest.mark.parametrize(("kind", "value"), [("Available", "False"), ("Failing", "True"), ("Progressing", "True")])
+def test_the_version(kind: str, value: str) -> None:
+    cluster = ToldCluster()
+    assert not settled.version(cluster).good
+    good = {"Available": "True", "Failing": "False", "Progressing": "False"}
+    cluster.has(CLUSTER_VERSIONS, "version", good)
+    assert settled.version(cluster).good
+    cluster.has(CLUSTER_VERSIONS, "version", {**good, kind: value})
+    assert not settled.version(cluster).good
