@@ -12,7 +12,7 @@ from version_operator import IMAGE, VERSION, version_operator
 
 from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.assets.serialize import documents_in, to_yaml
-from falsework.kube.client import ApiError, Client, Object, Unreachable
+from falsework.kube.client import APPLY, ApiError, Client, Object, Unreachable
 from falsework.kube.resources import (
     CLUSTER_OPERATORS,
     CLUSTER_ROLE_BINDINGS,
@@ -50,7 +50,20 @@ def api(release: Release, programs: Path, tmp_path: Path) -> Iterator[RealApi]:
         yield api
 
 
-def until(condition: Callable[[], object], seconds: float = 30, log: Path | None = None) -> None:
+@pytest.fixture(scope="module")
+def long_used(release: Release, programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealApi]:
+    with RealApi.in_folder(release, programs, tmp_path_factory.mktemp("long-used")) as api:
+        yield api
+
+
+@pytest.fixture
+def used_api(long_used: RealApi) -> Iterator[RealApi]:
+    """For tests to which it is all the same what else is in it, as long as it is told no version yet."""
+    yield long_used
+    long_used.client().raw("DELETE", CLUSTER_VERSIONS.path(name="version"))
+
+
+def until(condition: Callable[[], object], seconds: float = 60, log: Path | None = None) -> None:
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -134,7 +147,7 @@ def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
 
         roll_out(client)
         report(client, "etcd")
-        until(lambda: said(client, "Available")["status"] == "True", 5, log)
+        until(lambda: said(client, "Available")["status"] == "True", log=log)
         assert said(client, "Available")["message"] == f"Done applying {VERSION}"
         assert said(client, "Progressing")["message"] == f"Cluster version is {VERSION}"
         status = client.get(CLUSTER_VERSIONS, "version")["status"]
@@ -148,13 +161,13 @@ def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
 
         # An operator that fails is told, and one that is well again too.
         report(client, "network", available=False)
-        until(lambda: said(client, "Failing")["status"] == "True", 20, log)
+        until(lambda: said(client, "Failing")["status"] == "True", log=log)
         assert said(client, "Failing")["reason"] == "ClusterOperatorNotAvailable"
         message = f"Error while reconciling {VERSION}: cluster operator network is not available"
         assert said(client, "Progressing")["message"] == message
         assert said(client, "Available")["status"] == "True"
         report(client, "network")
-        until(lambda: said(client, "Failing")["status"] == "False", 20, log)
+        until(lambda: said(client, "Failing")["status"] == "False", log=log)
 
         # Nothing changes any more: nothing is written any more.
         before = client.get(CLUSTER_VERSIONS, "version")["metadata"]["resourceVersion"]
@@ -187,7 +200,7 @@ def _drift_is_put_back(client: Client, log: Path) -> None:
         lambda: client.get(KUBE_SCHEDULERS, "cluster"),
         lambda: client.get(CUSTOM_RESOURCE_DEFINITIONS, pools)["metadata"]["uid"] != old,
     ):
-        until(right, 5, log)
+        until(right, log=log)
     assert client.get(NAMESPACES, "openshift-etcd")["metadata"]["labels"]["mine"] == "stays"
     assert client.get(ETCDS, "cluster")["spec"]["logLevel"] == "Debug"
     roll_out(client)
@@ -208,16 +221,16 @@ def small_release(parent: Path) -> Path:
     return folder
 
 
-def test_what_is_overridden_is_left_alone(api: RealApi, tmp_path: Path) -> None:
+def test_what_is_overridden_is_left_alone(used_api: RealApi, tmp_path: Path) -> None:
     folder = small_release(tmp_path)
     settings = [named("v1", "ConfigMap", name, "default", data={"by": "release"}) for name in ("theirs", "mine")]
     (folder / "0000_50_settings_01_maps.yaml").write_bytes(to_yaml(*settings))
     broken = named("v1", "ConfigMap", "lost", "nowhere", data={})
     (folder / "0000_60_broken_01_map.yaml").write_bytes(to_yaml(broken))
-    client, log = api.client(), tmp_path / "log"
+    client, log = used_api.client(), tmp_path / "log"
     client.create(CONFIG_MAPS, named("v1", "ConfigMap", "mine", "default", data={"by": "me"}))
     override = {"group": "", "kind": "ConfigMap", "namespace": "default", "name": "mine", "unmanaged": True}
-    with version_operator(api, log, "--resync=1", f"--release-manifests={folder}"):
+    with version_operator(used_api, log, "--resync=1", f"--release-manifests={folder}"):
         create_version(client, [override])
         until(lambda: client.get(CONFIG_MAPS, "theirs", "default"), log=log)
         upgradeable = said(client, "Upgradeable")
@@ -237,8 +250,8 @@ def test_what_is_overridden_is_left_alone(api: RealApi, tmp_path: Path) -> None:
 
         # Given back, it is the release's again.
         client.patch(CLUSTER_VERSIONS, "version", {"spec": {"overrides": None}})
-        until(lambda: client.get(CONFIG_MAPS, "mine", "default")["data"] == {"by": "release"}, 10, log)
-        until(lambda: not [one for one in _conditions(client) if one["type"] == "Upgradeable"], 10, log)
+        until(lambda: client.get(CONFIG_MAPS, "mine", "default")["data"] == {"by": "release"}, log=log)
+        until(lambda: not [one for one in _conditions(client) if one["type"] == "Upgradeable"], log=log)
 
 
 def _conditions(client: Client) -> list[Object]:
@@ -246,24 +259,25 @@ def _conditions(client: Client) -> list[Object]:
     return found
 
 
-def test_one_leads_and_leaves_the_rest_to_the_next(api: RealApi, tmp_path: Path) -> None:
-    client = api.client()
+def test_one_leads_and_leaves_the_rest_to_the_next(used_api: RealApi, tmp_path: Path) -> None:
+    client = used_api.client()
     folder = small_release(tmp_path)
     later = named("v1", "ConfigMap", "later", "default", data={})
     later["metadata"]["annotations"] = {AFTER_PIVOT: "true"}
     (folder / "0000_50_settings_01_map.yaml").write_bytes(to_yaml(later))
     total = sum(len(list(documents_in(path.name, path.read_bytes()))) for path in folder.iterdir())
     manifests = f"--release-manifests={folder}"
-    client.create(NAMESPACES, named("v1", "Namespace", "openshift-cluster-version"))
+    namespace = named("v1", "Namespace", "openshift-cluster-version")
+    client.patch(NAMESPACES, "openshift-cluster-version", namespace, kind=APPLY)
 
     def holder() -> str:
         return str(client.get(LEASES, "version", "openshift-cluster-version")["spec"]["holderIdentity"])
 
     first_log, second_log = tmp_path / "first", tmp_path / "second"
-    with version_operator(api, first_log, "--leader-elect", "--before-pivot", manifests) as first:
+    with version_operator(used_api, first_log, "--leader-elect", "--before-pivot", manifests) as first:
         until(holder, log=first_log)
         first_holder = holder()
-        with version_operator(api, second_log, "--leader-elect", manifests):
+        with version_operator(used_api, second_log, "--leader-elect", manifests):
             until(lambda: "Waiting to lead" in second_log.read_text(), log=second_log)
             create_version(client)
             # What it leaves is not done, and is nobody's failure.
