@@ -35,6 +35,7 @@ class Validity(Enum):
     MONTH = 30
     TWO_MONTHS = 60
     YEAR = 365
+    TWO_YEARS = 2 * 365
     THREE_YEARS = 3 * 365
     FIVE_YEARS = 5 * 365
     TEN_YEARS = 3650

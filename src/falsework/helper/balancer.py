@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from falsework.errors import FalseworkError, UsageError
+from falsework.haproxy import command_line
 
 PATIENCE = 5.0
 GRACE = 10.0
@@ -121,22 +121,12 @@ class Balancer:
         return self._places(machine)
 
     def _ask(self, command: str) -> str:
-        deadline = time.monotonic() + self._patience
-        received = bytearray()
         try:
-            with socket.socket(socket.AF_UNIX) as runtime:
-                runtime.settimeout(self._patience)
-                runtime.connect(str(self._socket))
-                runtime.sendall(f"{command}\n".encode())
-                while chunk := runtime.recv(65536):
-                    received += chunk
-                    # Not per chunk: a server that drips would hold us for ever.
-                    runtime.settimeout(max(0.001, deadline - time.monotonic()))
+            return command_line.ask(self._socket, command, self._patience)
         except TimeoutError:
             raise self._broken(f"it said nothing for {self._patience:.0f} s") from None
         except OSError as error:
             raise self._broken(error.strerror or str(error)) from None
-        return received.decode(errors="replace")
 
     def _broken(self, cause: str) -> FalseworkError:
         return FalseworkError(

@@ -72,7 +72,7 @@ def _target() -> Schema:
     return record(
         {
             "kind": text("Service", "", default="Service"),
-            "name": text() | {"minLength": 1},
+            "name": text(pattern="."),
             "weight": whole(0, _HEAVIEST) | {"default": _ALWAYS},
         },
         ("name",),

@@ -42,8 +42,10 @@ CRDS = {
     "dnses.operator.openshift.io": ("DNS", "Cluster", [], True),
     "networks.operator.openshift.io": ("Network", "Cluster", [], True),
     "consoles.operator.openshift.io": ("Console", "Cluster", [], True),
+    "storages.operator.openshift.io": ("Storage", "Cluster", [], True),
     "machineapprovers.operator.openshift.io": ("MachineApprover", "Cluster", [], True),
     "machineconfigurations.operator.openshift.io": ("MachineConfiguration", "Cluster", [], True),
+    "routes.route.openshift.io": ("Route", "Namespaced", [], True),
     "configs.imageregistry.operator.openshift.io": ("Config", "Cluster", [], True),
     "machineconfigs.machineconfiguration.openshift.io": ("MachineConfig", "Cluster", ["mc"], False),
     "machineconfigpools.machineconfiguration.openshift.io": ("MachineConfigPool", "Cluster", ["mcp"], True),
@@ -125,6 +127,7 @@ def test_files_are_named_by_run_level_and_component() -> None:
     } <= {
         "03_rbac.yaml",
         "06_deployment.yaml",
+        "05_ingressclass.yaml",
         "06_daemonset.yaml",
         "07_clusteroperator.yaml",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from falsework.haproxy.language import section
 from falsework.site import ports
 from falsework.site.model import Distribution, Machine, Role, Site
 
@@ -37,17 +38,13 @@ def render(site: Site, runtime_socket: str = RUNTIME_SOCKET, state_file: str | N
     return "\n".join([f"# Load balancer for {site.domain}.", *sections])
 
 
-def _section(head: str, *settings: str) -> str:
-    return "\n".join([head, *(f"    {setting}" for setting in settings)]) + "\n"
-
-
 def _basics(runtime_socket: str, state_file: str | None) -> str:
     # Without it all servers count as good after a reload, until they are checked.
     state = [f"server-state-file {state_file}"] if state_file else []
     load = ["load-server-state-from-file global"] if state_file else []
     return "\n".join(
         (
-            _section(
+            section(
                 "global",
                 "# To the journal, if systemd starts it: changes of servers, and every connection when it ends.",
                 "log stdout format raw local0 info",
@@ -58,7 +55,7 @@ def _basics(runtime_socket: str, state_file: str | None) -> str:
                 f"stats socket {runtime_socket} mode 600 level admin expose-fd listeners",
                 *state,
             ),
-            _section(
+            section(
                 "defaults",
                 "log global",
                 "mode tcp",
@@ -79,7 +76,7 @@ def _basics(runtime_socket: str, state_file: str | None) -> str:
 
 
 def _statistics() -> str:
-    return _section(
+    return section(
         "listen statistics",
         f"bind :{ports.BALANCER_STATISTICS}",
         "mode http",
@@ -95,7 +92,7 @@ def _statistics() -> str:
 
 def _frontend(name: str, port: int, *settings: str) -> str:
     # Connections that got nothing are written down too: they are the ones somebody will ask about.
-    return _section(f"frontend {name}", f"bind :{port}", "option tcplog", *settings, f"default_backend {name}")
+    return section(f"frontend {name}", f"bind :{port}", "option tcplog", *settings, f"default_backend {name}")
 
 
 def _telling_who_asks(site: Site) -> tuple[str, ...]:
@@ -112,7 +109,7 @@ def _telling_who_asks(site: Site) -> tuple[str, ...]:
 def _control_plane(site: Site, name: str, port: int, health: str, *settings: str) -> str:
     """Bootstrap and masters. A client is bound to none of them, and watches are spread by how many there are."""
     default = "default-server check check-ssl verify none inter 2s fastinter 1s downinter 500ms fall 3 rise 1"
-    return _section(
+    return section(
         f"backend {name}",
         "balance leastconn",
         f"option httpchk GET {health} HTTP/1.0",
@@ -136,7 +133,7 @@ def _backup(site: Site, port: int) -> list[str]:
 def _ingress(site: Site, name: str, port: int) -> str:
     """Routers, which run on some of these machines; a closed port says on which they do not."""
     machines: Sequence[Machine] = ports.router_machines(site)
-    return _section(
+    return section(
         f"backend {name}",
         "# A client comes back to the same router.",
         "balance source",

@@ -1,0 +1,1 @@
+"""The ingress operator: routers run, have a certificate, and Ingresses become routes they serve."""

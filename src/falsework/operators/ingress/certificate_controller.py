@@ -1,0 +1,102 @@
+"""Keeps the authority and the certificate of the domain, and tells the cluster whom to trust."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+
+from falsework.errors import FalseworkError
+from falsework.kube.client import Object
+from falsework.kube.informer import Informer
+from falsework.kube.resources import CONFIG_MAPS, INGRESS_CONTROLLERS, INGRESSES, SECRETS
+from falsework.manifests.objects import config_map, secret
+from falsework.manifests.operators.ingress import CONTROLLER, NAMESPACE, ROUTER_NAMESPACE, TRUST_NAMESPACE
+from falsework.operators.ingress.settings import OWN_CERTIFICATE, domain_of
+from falsework.operators.runtime.controller import always
+from falsework.operators.runtime.program import Program
+
+AUTHORITY = "router-ca"
+TRUST = "default-ingress-cert"
+_BUNDLE = "ca-bundle.crt"
+_LONGEST = 24 * 3600.0
+
+
+class CertificateController:
+    def __init__(self, program: Program) -> None:
+        self._client, self._events = program.client, program.events
+        self._controllers = program.follow(INGRESS_CONTROLLERS, NAMESPACE)
+        self._configs = program.follow(INGRESSES)
+        self._authorities = program.follow(SECRETS, NAMESPACE, fields=f"metadata.name={AUTHORITY}")
+        self._certificates = program.follow(SECRETS, ROUTER_NAMESPACE, fields="type=kubernetes.io/tls")
+        self._trust = program.follow(CONFIG_MAPS, TRUST_NAMESPACE, fields=f"metadata.name={TRUST}")
+        followed = (self._controllers, self._configs, self._authorities, self._certificates, self._trust)
+        self.wakes = [(informer, always) for informer in followed]
+
+    def sync(self, _key: str) -> float | None:
+        # Late: they bring a large library.
+        from falsework.operators.certificates.renewal import merged
+        from falsework.operators.ingress import certificates
+
+        controller = self._controllers.get(CONTROLLER, NAMESPACE)
+        if controller is None:
+            return None
+        domain, now = domain_of(controller, self._configs.get("cluster")), datetime.now(UTC)
+        known = _files(self._authorities, AUTHORITY, NAMESPACE)
+        signer, signer_lasts = certificates.authority(known, now)
+        self._settle(self._authorities, AUTHORITY, NAMESPACE, signer)
+        # Before anything shows a certificate by a new authority, that one is known.
+        named = (controller["spec"].get("defaultCertificate") or {}).get("name")
+        own = [signer["tls.crt"]]
+        shown = own if not named else [self._named_certificate(str(named)), *own]
+        told = self._trust.get(TRUST, TRUST_NAMESPACE)
+        before = ((told or {}).get("data") or {}).get(_BUNDLE, "")
+        self._tell(told, before, merged(before, shown, now))
+        leaf, leaf_lasts = certificates.wildcard(
+            _files(self._certificates, OWN_CERTIFICATE, ROUTER_NAMESPACE), signer, domain, now
+        )
+        self._settle(self._certificates, OWN_CERTIFICATE, ROUTER_NAMESPACE, leaf)
+        return min(signer_lasts, leaf_lasts, _LONGEST)
+
+    def _named_certificate(self, name: str) -> bytes:
+        found = _files(self._certificates, name, ROUTER_NAMESPACE).get("tls.crt")
+        if not found:
+            raise FalseworkError(
+                f"there is no certificate in Secret {ROUTER_NAMESPACE}/{name}",
+                cause="the IngressController names it in spec.defaultCertificate",
+                fix=f"`kubectl -n {ROUTER_NAMESPACE} create secret tls {name} --cert=FILE --key=FILE`",
+            )
+        return found
+
+    def _settle(self, known: Informer, name: str, namespace: str, wanted: dict[str, bytes]) -> None:
+        """Made from the newest there is, or refused by the API: never a second one over one that is in use."""
+        live = known.get(name, namespace)
+        if live is not None and _decoded(live) == wanted:
+            return
+        body = secret(name, namespace, wanted, "kubernetes.io/tls")
+        if live is None:
+            self._client.create(SECRETS, body)
+        else:
+            self._client.patch(SECRETS, name, {"metadata": _version(live), "data": body["data"]}, namespace)
+        self._events.normal("CertificateMade", f"Secret/{name} -n {namespace}")
+
+    def _tell(self, live: Object | None, before: str, bundle: str) -> None:
+        if live is not None and bundle == before:
+            return
+        if live is None:
+            self._client.create(CONFIG_MAPS, config_map(TRUST, TRUST_NAMESPACE, {_BUNDLE: bundle}))
+        else:
+            patch = {"metadata": _version(live), "data": {_BUNDLE: bundle}}
+            self._client.patch(CONFIG_MAPS, TRUST, patch, TRUST_NAMESPACE)
+        self._events.normal("CABundleUpdated", f"Updated ConfigMap/{TRUST} -n {TRUST_NAMESPACE}")
+
+
+def _version(live: Object) -> Object:
+    return {"resourceVersion": live["metadata"]["resourceVersion"]}
+
+
+def _files(known: Informer, name: str, namespace: str) -> dict[str, bytes]:
+    return _decoded(known.get(name, namespace) or {})
+
+
+def _decoded(live: Object) -> dict[str, bytes]:
+    return {key: base64.b64decode(value) for key, value in (live.get("data") or {}).items()}

@@ -1,0 +1,46 @@
+"""What the IngressController says of its routers."""
+
+from __future__ import annotations
+
+from falsework.errors import FalseworkError
+from falsework.kube.client import Object
+from falsework.operators.ingress.deployment import DEPLOYMENT, PLACE, SELECTOR
+from falsework.operators.ingress.settings import HOST_NETWORK, Settings
+from falsework.operators.runtime.conditions import Condition, condition
+
+
+def status_of_routers(settings: Settings, live: Object | None, generation: int) -> Object:
+    """Beside the conditions."""
+    ports = {"httpPort": PLACE.http, "httpsPort": PLACE.https, "statsPort": PLACE.health, "protocol": "TCP"}
+    return {
+        "availableReplicas": ((live or {}).get("status") or {}).get("availableReplicas", 0),
+        "domain": settings.domain,
+        "endpointPublishingStrategy": {"type": HOST_NETWORK, "hostNetwork": ports},
+        "observedGeneration": generation,
+        "selector": SELECTOR,
+    }
+
+
+def conditions_of(settings: Settings, live: Object | None) -> list[Condition]:
+    """Available while one router is; at work until all are, and are as they are to be."""
+    status = (live or {}).get("status") or {}
+    available = status.get("availableReplicas", 0)
+    seen = live is not None and status.get("observedGeneration", 0) >= live["metadata"]["generation"]
+    updated = status.get("updatedReplicas", 0) if seen else 0
+    is_there = available > 0 or (seen and settings.replicas == 0)
+    is_complete = seen and min(available, updated) >= settings.replicas
+    counted = f"{available} of {settings.replicas} routers of the deployment {DEPLOYMENT} are available"
+    reason = "AsExpected" if is_there else "DeploymentUnavailable"
+    return [
+        condition("Admitted", True, "Valid"),
+        condition("Available", is_there, reason, counted),
+        condition("DeploymentAvailable", is_there, reason, counted),
+        condition("Progressing", not is_complete, "AsExpected" if is_complete else "RollingOut", counted),
+        condition("Degraded", False, "AsExpected"),
+    ]
+
+
+def refused(error: FalseworkError) -> list[Condition]:
+    """What it is asked for cannot be had. Routers that run go on as they are."""
+    message = f"{error.what}: {error.fix}" if error.fix else error.what
+    return [condition("Admitted", False, "Invalid", message), condition("Degraded", True, "Invalid", message)]
