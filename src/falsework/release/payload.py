@@ -109,7 +109,7 @@ class ImageSpec:
     entrypoint: tuple[str, ...]
     base: str | None = None
     certificates: bool = False
-    stop_signal: str | None = None
+    stop_signal: str = ""
     """What asks it to end, if not SIGTERM."""
 
 
@@ -158,7 +158,7 @@ def parse_payload(what: dict[str, Any], lock: dict[str, Any]) -> Payload:
             entrypoint=(entry.get("start") or f"/usr/bin/{programs[0]}",),
             base=entry.get("base"),
             certificates=entry.get("certificates", False),
-            stop_signal=entry.get("stop_signal"),
+            stop_signal=entry.get("stop_signal", ""),
         )
     return Payload(
         version=what["version"],
