@@ -100,7 +100,7 @@ def _remove(lab: Lab, site: Site, options: argparse.Namespace, progress: Progres
         node_removal.refuse(context, machine, force=options.force)
         with progress.task(f"Empty {name}") as context.task:
             node_removal.empty(context, machine, options.timeout, force=options.force)
-    node_removal.note(lab, name)
+    node_removal.note(lab, machine)
     site_change.remove_machine(lab, site, name)
 
 

@@ -74,7 +74,7 @@ def test_only_what_the_site_has_no_more_is_leaving(tmp_path: Path) -> None:
     site = default_site()
     context = context_in(tmp_path, site=site)
     assert node_removal.leaving(context) == []
-    node_removal.note(context.lab, "worker-1")
+    node_removal.note(context.lab, site.machine("worker-1"))
     assert node_removal.noted(context.lab) == ["worker-1"]
     assert node_removal.leaving(context) == []
     fewer = dataclasses.replace(site, machines=site.machines[:-1])
@@ -117,7 +117,7 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_cannot_be_done_changes_nothing(
     standing: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
-    node_removal.note(lab_in(standing), "leaving")
+    node_removal.note(lab_in(standing), dataclasses.replace(default_site().workers[0], name="leaving"))
     assert main(["node", *words, "--dir", str(standing / "site")]) == 2
     assert said in capsys.readouterr().err
     assert list((standing / "site").iterdir()) == []

@@ -36,6 +36,15 @@ def lease(interface: str, mac: str, say: Callable[[str], None], doing: Callable[
     raise AssertionError("the waits never end")
 
 
+def give_back(mac: str, address: str, server: str) -> None:
+    """For a machine that is gone: its lease would keep the address from others until it has run out."""
+    packet = dhcp_packet.release(
+        os.urandom(4), bytes.fromhex(mac.replace(":", "")), inet_aton(address), inet_aton(server)
+    )
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire:
+        wire.sendto(packet, (server, dhcp_packet.SERVER_PORT))
+
+
 class _Client:
     def __init__(self, wire: socket.socket, interface: str, mac: bytes) -> None:
         self._wire = wire

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from socket import inet_ntoa
 
 SERVER_PORT, CLIENT_PORT = 67, 68
-DISCOVER, OFFER, REQUEST, ACK, NAK = 1, 2, 3, 5, 6
+DISCOVER, OFFER, REQUEST, ACK, NAK, RELEASE = 1, 2, 3, 5, 6, 7
 
 _COOKIE = b"\x63\x82\x53\x63"
 _HEADER = struct.Struct("!BBBB4sHH4s4s4s4s16s64s128s4s")
@@ -74,6 +74,11 @@ def request(transaction: bytes, mac: bytes, seconds: int, address: bytes, server
     return _message(transaction, mac, seconds, {_KIND: bytes([REQUEST]), _WANTED_ADDRESS: address, _SERVER: server})
 
 
+def release(transaction: bytes, mac: bytes, address: bytes, server: bytes) -> bytes:
+    """The address is given back: the server may give it to another one."""
+    return _message(transaction, mac, 0, {_KIND: bytes([RELEASE]), _SERVER: server}, address)
+
+
 def broadcast(payload: bytes) -> bytes:
     """The payload as an IP packet from nobody to everybody: there is no address yet to send it from."""
     udp_length = 8 + len(payload)
@@ -130,10 +135,10 @@ def reply_to(transaction: bytes, mac: bytes, payload: bytes) -> Reply | None:
     return Reply(kind[0], lease, server)
 
 
-def _message(transaction: bytes, mac: bytes, seconds: int, options: Mapping[int, bytes]) -> bytes:
+def _message(transaction: bytes, mac: bytes, seconds: int, options: Mapping[int, bytes], address: bytes = b"") -> bytes:
     # Answered to everybody: then no server has to know how to reach a machine that has no address.
     fields = (1, _ETHERNET, 6, 0, transaction, min(seconds, 0xFFFF), _BROADCAST_FLAG)
-    head = _HEADER.pack(*fields, b"", b"", b"", b"", mac, b"", b"", _COOKIE)
+    head = _HEADER.pack(*fields, address, b"", b"", b"", mac, b"", b"", _COOKIE)
     body = b"".join(bytes([code, len(value)]) + value for code, value in {**options, **_FIRMWARE}.items())
     # Some servers and relays drop what is shorter than a BOOTP message.
     return (head + body + b"\xff").ljust(300, b"\0")
