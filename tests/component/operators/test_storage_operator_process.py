@@ -21,6 +21,7 @@ from falsework.kube.resources import (
     PERSISTENT_VOLUMES,
     PODS,
     STORAGE_CLASSES,
+    STORAGES,
 )
 from falsework.manifests.objects import named
 from falsework.manifests.operators import storage
@@ -41,6 +42,7 @@ def client(cluster_api: RealApi, programs: Path, tmp_path_factory: pytest.TempPa
     client.delete(NODES, NODE)
     client.delete(CLUSTER_OPERATORS, "storage")
     client.delete(STORAGE_CLASSES, "falsework-local")
+    client.replace(STORAGES, {**client.get(STORAGES, "cluster"), "status": {}}, "status")
 
 
 @contextlib.contextmanager
