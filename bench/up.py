@@ -39,8 +39,8 @@ from falsework.stages.events import Kind, read_events
 
 FALSEWORK, KUBEADM = "falsework", "kubeadm"
 _FIRST_MACHINES = "bootstrap-machine"
-_WITH_NODES = "pivot"
-"""The stage after which there are nodes to be Ready."""
+_WITH_MASTERS, _WITH_ALL = ("pivot",), ("workers", "cluster-operators")
+"""The stages after which there are nodes to be Ready."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -85,8 +85,9 @@ def falsework_run(until: str) -> Outcome:
         with Meter(lab) as meter:
             falsework("up", "--until", until, "--dir", str(lab.site_folder))
             moments = stage_ends(lab)
-            if until == _WITH_NODES:
-                with AllReady(lab_client(View(site, lab)), NODES, len(site.masters)) as nodes:
+            if until in _WITH_MASTERS + _WITH_ALL:
+                count = len(site.masters) + (len(site.workers) if until in _WITH_ALL else 0)
+                with AllReady(lab_client(View(site, lab)), NODES, count) as nodes:
                     moments[cluster.NODES_READY] = nodes.wait()
         return outcome_of(lab, meter, moments, conditions_met(lab))
 

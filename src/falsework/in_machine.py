@@ -17,9 +17,12 @@ ENTRY_POINTS = {
 alone, and PyYAML where that is at hand: on the bootstrap machine, and in Falsework's image."""
 
 POD_ENTRY_POINTS = {
+    "cluster-image-registry-operator": "falsework.operators.image_registry.main",
     "cluster-machine-config-server": "falsework.operators.machine_config.config_server",
+    "cluster-storage-operator": "falsework.operators.storage.main",
     "cluster-version-operator": "falsework.operators.cluster_version.main",
     "cni-config": "falsework.operators.network.cni_config",
+    "dns-operator": "falsework.operators.dns.main",
     "etcd-member": "falsework.operators.etcd.member",
     "etcd-operator": "falsework.operators.etcd.main",
     "ingress-operator": "falsework.operators.ingress.main",
@@ -30,7 +33,9 @@ POD_ENTRY_POINTS = {
     "machine-config-daemon": "falsework.node.main",
     "machine-config-operator": "falsework.operators.machine_config.operator",
     "network-operator": "falsework.operators.network.main",
+    "node-ca": "falsework.operators.image_registry.node_ca",
     "router": "falsework.operators.router.main",
+    "volume-folder": "falsework.operators.storage.volume_folder",
 }
 """The same for pods of Falsework's own image. All of Falsework is there, so these are not in the machines' file."""
 

@@ -77,9 +77,9 @@ def operator_process(
 
 
 def account_of(api: RealApi, manifests: Manifests) -> Path:
-    """The rights in these manifests, given; and a kubeconfig of the service account they are given to."""
+    """The rights in these manifests, given; and a kubeconfig of the first service account: the operator's own."""
     client = api.client()
-    (account,) = grant(client, manifests)
+    account, *_ = grant(client, manifests)
     name, namespace = account["name"], account["namespace"]
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}

@@ -143,6 +143,16 @@ class RealApi:
         )
         self.wait_ready()
 
+    def etcdctl(self, program: Path, *words: str, given: str = "") -> str:
+        flags = (
+            f"--endpoints=https://127.0.0.1:{self._ports['etcd']}",
+            f"--cacert={self._tls('etcd-ca-bundle.crt')}",
+            f"--cert={self._tls('etcd-client.crt')}",
+            f"--key={self._tls('etcd-client.key')}",
+        )
+        done = subprocess.run((program, *flags, *words), input=given, capture_output=True, text=True, check=True)
+        return done.stdout
+
     def start_signer(self) -> None:
         """The controllers that sign and (for a node's own renewals) approve certificate requests."""
         signer = self._tls("kubelet-signer")

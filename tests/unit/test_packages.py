@@ -1,16 +1,19 @@
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from falsework.errors import FalseworkError
+from falsework.files import only_one
 from falsework.host import packages
 from falsework.host.packages import Program
 
 
 @pytest.fixture(autouse=True)
-def one_missing_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def one_missing_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(packages, "LOCK", tmp_path / "lock")
     monkeypatch.setattr(packages, "PROGRAMS", {"absent": Program("absent", apt="deb-absent", dnf="rpm-absent")})
 
 
@@ -58,6 +61,30 @@ def test_no_network_is_told_with_the_command_to_try(monkeypatch: pytest.MonkeyPa
     assert caught.value.cause == "E: Could not resolve host"
     assert "check the network" in (caught.value.fix or "")
     assert said == ["installing deb-absent with apt-get"]
+
+
+def test_what_another_has_installed_meanwhile_is_not_installed_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    on_distribution(monkeypatch, ID="debian")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    program = Program("absent", apt="deb-absent", dnf="rpm-absent", looked_for=str(tmp_path / "absent"))
+    monkeypatch.setattr(packages, "PROGRAMS", {"absent": program})
+    said: list[str] = []
+
+    waits = threading.Event()
+
+    def note(sentence: str) -> None:
+        said.append(sentence)
+        waits.set()
+
+    second = threading.Thread(target=packages.ensure, args=(["absent"], note))
+    with only_one(packages.LOCK, pytest.fail):
+        second.start()
+        assert waits.wait(30)
+        (tmp_path / "absent").touch()
+    second.join(30)
+    assert said == [f"process {os.getpid()} installs packages: waiting for it"]
 
 
 def test_nothing_is_done_when_everything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

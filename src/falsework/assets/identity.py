@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import bcrypt
 
 from falsework.assets.graph import Asset, Files, Given
-from falsework.assets.keys_in_folder import SSH_KEY
+from falsework.assets.keys_in_folder import ADMIN_PASSWORD, SSH_KEY
 from falsework.assets.pki import new_ssh_key
 
 METADATA = "metadata.json"
-KUBEADMIN = "auth/kubeadmin-password"
+KUBEADMIN = ADMIN_PASSWORD
 
 _LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHIJKLMNPQRSTUVWXYZ23456789"
 """Without those that look like another: l, O, 0, 1."""

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from falsework.assets.serialize import to_yaml
+from falsework.errors import FalseworkError
 
 
 def kubeconfig(cluster: str, server: str, authority: bytes, user: str, certificate: bytes, key: bytes) -> bytes:
@@ -37,6 +38,23 @@ def redirected(content: bytes, server: str, name: str) -> bytes:
     for entry in config["clusters"]:
         entry["cluster"] |= {"server": server, "tls-server-name": name}
     return to_yaml(config)
+
+
+def merged(into: bytes, content: bytes, name: str) -> bytes:
+    """A kubeconfig with another one's cluster and user in it, as a context of this name, which becomes the current one.
+    What it had by that name is replaced; all else stays."""
+    config = yaml.safe_load(into) or {}
+    added = yaml.safe_load(content)
+    if not isinstance(config, dict):
+        raise FalseworkError("what is there is not a kubeconfig", fix="name another file with KUBECONFIG")
+    entries = {
+        "clusters": {"name": name, "cluster": added["clusters"][0]["cluster"]},
+        "users": {"name": name, "user": added["users"][0]["user"]},
+        "contexts": {"name": name, "context": {"cluster": name, "user": name}},
+    }
+    kept = {key: [each for each in config.get(key) or () if each.get("name") != name] for key in entries}
+    lists = {key: [*kept[key], entry] for key, entry in entries.items()}
+    return to_yaml({"apiVersion": "v1", "kind": "Config", **config, **lists, "current-context": name})
 
 
 def _encoded(content: bytes) -> str:

@@ -6,19 +6,22 @@ the order of their paths, again and again, until none is missing. What exists al
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from falsework.assets.serialize import documents_in
 from falsework.errors import FalseworkError
 from falsework.kube.client import APPLY, ApiError, Client, Object, Unreachable
-from falsework.kube.resources import Resource
+from falsework.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 
 SUFFIXES = (".yaml", ".yml", ".json")
 MANAGER = "cluster-bootstrap"
+NUDGED = "falsework.io/nudged"
 
 _PAUSE = 0.2
 _FIRST = ("99_falsework_node-rbac.", "0000_00_cluster-version-operator_", "cvo-overrides.")
@@ -29,6 +32,9 @@ _HURRIED_PAUSE = 0.02
 _PATIENT_PAUSE = 2.0
 _PATIENT_AFTER = 60.0
 """Seconds without any progress, after which nobody is served by five tries a second."""
+_STUCK = 3.0
+_NUDGE = 5.0
+"""Seconds without progress before definitions are looked at, and between two looks."""
 _REMIND = 10.0
 _NAMED = 5
 
@@ -76,7 +82,7 @@ def apply_all(
     waiting = [_Entry(path) for path in manifest_files(folder)]
     total, told = len(waiting), None
     waiting = _hurry(client, waiting, log, stop)
-    progressed = time.monotonic()
+    progressed, nudged = time.monotonic(), 0.0
     while waiting and not stop.is_set():
         before = len(waiting)
         waiting = _round(client, waiting, log, stop)
@@ -89,7 +95,11 @@ def apply_all(
         if not waiting:
             break
         log.remind(missing)
-        patient = time.monotonic() - progressed > _PATIENT_AFTER
+        still = time.monotonic() - progressed
+        if still > _STUCK and time.monotonic() - nudged > _NUDGE:
+            _nudge_definitions(client, log)
+            nudged = time.monotonic()
+        patient = still > _PATIENT_AFTER
         stop.wait(_PATIENT_PAUSE if patient else _PAUSE)
     if not waiting:
         say(f"All {total} manifests of {folder} are in the cluster.")
@@ -108,6 +118,19 @@ def _hurry(client: Client, entries: list[_Entry], log: _Log, stop: threading.Eve
         if first and stop.wait(_HURRIED_PAUSE):
             break
     return [*first, *others]
+
+
+def _nudge_definitions(client: Client, log: _Log) -> None:
+    """An API server that ended between accepting a definition's names and putting it into use leaves it so for minutes:
+    the next one takes it up only when the definition changes. So it is changed."""
+    with contextlib.suppress(FalseworkError):
+        for item in client.list(CUSTOM_RESOURCE_DEFINITIONS).items:
+            said = {entry["type"]: entry["status"] for entry in (item.get("status") or {}).get("conditions") or ()}
+            if said.get("NamesAccepted") == "True" and said.get("Established") != "True":
+                name = item["metadata"]["name"]
+                annotations = {NUDGED: datetime.now(UTC).isoformat()}
+                client.patch(CUSTOM_RESOURCE_DEFINITIONS, name, {"metadata": {"annotations": annotations}})
+                log.say(f"The definition {name} is accepted and not in use: changed, so that the API looks at it again")
 
 
 def manifest_files(folder: Path) -> list[Path]:

@@ -40,6 +40,10 @@ class Asker:
         prove to be `name`."""
         return self._ask(partial(_status, address, port, path, trusted, name))
 
+    def certificate(self, address: str, port: int) -> bytes:
+        """What a server shows, as PEM, whoever it is: to be judged, not believed."""
+        return self._ask(partial(_certificate, address, port))
+
     def _ask(self, question: Callable[[], Answer]) -> Answer:
         return inside(self._netns, question)
 
@@ -65,6 +69,18 @@ def _connects(address: str, port: int) -> None:
     socket.create_connection((address, port), PATIENCE).close()
 
 
+def _certificate(address: str, port: int) -> bytes:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with (
+        socket.create_connection((address, port), PATIENCE) as plain,
+        context.wrap_socket(plain) as secured,
+    ):
+        shown = secured.getpeercert(binary_form=True)
+    return ssl.DER_cert_to_PEM_cert(shown or b"").encode()
+
+
 def _status(address: str, port: int, path: str, trusted: Path | None, name: str) -> int:
     connection = http.client.HTTPConnection(address, port, timeout=PATIENCE)
     try:
@@ -73,7 +89,7 @@ def _status(address: str, port: int, path: str, trusted: Path | None, name: str)
             connection.sock = ssl.create_default_context(cafile=trusted).wrap_socket(
                 connection.sock, server_hostname=name
             )
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"Host": name} if name else {})
         return connection.getresponse().status
     except http.client.HTTPException as error:
         raise ConnectionError(f"{address}:{port} does not speak HTTP: {error!r}") from None

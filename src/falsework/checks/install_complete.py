@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from falsework.assets.keys_in_folder import ADMIN_KUBECONFIG
+from falsework.assets.keys_in_folder import ADMIN_KUBECONFIG, ADMIN_PASSWORD
 from falsework.checks import settled
 from falsework.checks.cluster import condition_of, is_true
 from falsework.checks.install_waiting import InstallWaiting, duration, told_limit
@@ -22,7 +22,6 @@ STABLE_LIMIT = 30 * 60.0
 AT_REST = 30.0
 """Seconds an operator has to be at rest to count as stable."""
 
-_PASSWORD = "auth/kubeadmin-password"  # noqa: S105 - its file
 _NOT_INITIALIZED = (
     "Cluster initialization failed because one or more operators are not functioning properly. The cluster should be "
     "accessible for troubleshooting; `falsework wait-for install-complete` can then be used to continue."
@@ -55,7 +54,7 @@ class InstallComplete(InstallWaiting):
         self.inform("Install complete!")
         self.inform("To access the cluster as the system:admin user when using 'oc', run")
         self.inform(f"    export KUBECONFIG={self.folder / ADMIN_KUBECONFIG}")
-        self.inform(f'The password of the user "kubeadmin" is in {self.folder / _PASSWORD}')
+        self.inform(f'The password of the user "kubeadmin" is in {self.folder / ADMIN_PASSWORD}')
         self.inform(f"Time elapsed: {duration(self.clock() - began)}")
 
     def _initialized(self) -> str:

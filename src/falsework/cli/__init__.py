@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import traceback
+from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 from falsework import __version__
@@ -26,6 +27,7 @@ COMMANDS = {
     "up": "Bring the lab up, stage by stage, from wherever it stands",
     "wait-for": "Wait until the bootstrap, or the installation, is complete, as openshift-install does",
     "status": "Show how far the lab is and what it is waiting for",
+    "verify": "Prove that the cluster does what it should: every check of the guides, and more",
     "destroy": "Remove everything that was made for the lab on this host",
     "ledger": "Show who asked the helper for what, and what came of it",
     "csr": "Show which machines ask for certificates and why one is not given; approve one",
@@ -33,10 +35,13 @@ COMMANDS = {
     "release": "Build, check and export everything that runs on the machines",
     "shell": "A shell in the lab's network, with kubectl and the other programs of the release",
     "kubectl": "Run the release's kubectl in the lab's network",
+    "kubeconfig": "Print the administrator's kubeconfig, or put it into that of this host's kubectl",
     "machine": "List, start, stop and kill machines, and read their consoles",
+    "node": "Add workers to the running cluster, and remove them",
     "exec": "Run a command in a machine",
     "ssh": "Log in to a machine, or run a command there, by its SSH server",
     "forward": "Offer the lab's API server on a loopback port of this host",
+    "completion": "Print a script with which bash, zsh or fish completes these commands",
     "test": "Run Falsework's own tests",
     "bench": "Run one of Falsework's benchmarks",
 }
@@ -79,26 +84,40 @@ def main(words: list[str] | None = None) -> int:
 
 def _dispatch(words: list[str]) -> int:
     name = words[0] if words else None
+    module = _module(name) if name in COMMANDS else None
+    own = words
+    passed_on: list[str] = []
+    if isinstance(module, PassingOn):
+        own, passed_on = split(words, module.OWN_WORDS)
+    options = _parser({name: module} if name and module else {}).parse_args(own)
+    options.passed_on = passed_on
+    assert module is not None, "argparse lets only known commands through"
+    return module.run(options)
+
+
+def full_parser() -> argparse.ArgumentParser:
+    """With everything every command takes."""
+    return _parser({command: _module(command) for command in COMMANDS})
+
+
+def _module(command: str) -> Command:
+    module: Command = importlib.import_module(f"falsework.cli.{command.replace('-', '_')}")
+    return module
+
+
+def _parser(modules: Mapping[str, Command]) -> argparse.ArgumentParser:
+    """Knows the summaries of all commands, and what these modules' take."""
     parser = argparse.ArgumentParser(
         prog="falsework",
         description="From bare machines to a self-hosted, highly available, OpenShift-shaped Kubernetes cluster.",
     )
     parser.add_argument("--version", action="version", version=f"falsework {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    module: Command | None = None
     for command, summary in COMMANDS.items():
         sub = commands.add_parser(command, help=summary, description=summary + ".")
-        if command == name:
-            module = importlib.import_module(f"falsework.cli.{command.replace('-', '_')}")
-            module.register(sub)
-    own = words
-    passed_on: list[str] = []
-    if isinstance(module, PassingOn):
-        own, passed_on = split(words, module.OWN_WORDS)
-    options = parser.parse_args(own)
-    options.passed_on = passed_on
-    assert module is not None, "argparse lets only known commands through"
-    return module.run(options)
+        if command in modules:
+            modules[command].register(sub)
+    return parser
 
 
 def _unexpected(error: Exception) -> FalseworkError:

@@ -12,6 +12,7 @@ from falsework.errors import UsageError
 BENCHMARKS = {
     "bootstrap": "power on of the bootstrap to an API behind the load balancer: where the seconds go",
     "create-all": "assets of the default site and of one with 500 workers: wall time, memory",
+    "idle": "a cluster that nobody uses: CPU and memory of machines, programs and operators, with limits",
     "lab": "the helper, and six machines that boot at once: wall and CPU seconds, memory",
     "release": "the release from empty caches, warm, verified, and seeded into machines: wall and CPU seconds, disk",
     "up": "from up to a control plane that stands by itself, stage by stage, beside kubeadm on the same machines",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -15,6 +18,9 @@ ROOT = Path(__file__).parents[3]
 SUITES = ("unit", "component", "cluster")
 SOAK = "soak"
 """Whole virtual hosts: too slow to be part of `all`."""
+WHOLE_HOST = ("lab", "machines", "stages", "operators/test_flannel.py", "release/test_images.py")
+"""Of the component tests those that compare the host before and after, or make what such a comparison would see: one
+after the other. Beside them run all others, which wait for their daemons as much as these wait for their machines."""
 FAILED = "FAILED"
 MEMORY = "/dev/shm"
 
@@ -48,22 +54,40 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_part(part: str, arguments: list[str]) -> str:
-    commands = _commands(part, arguments)
-    if not commands:
+    steps = _steps(part, arguments)
+    if not steps:
         return "has no tests yet"
     env = dict(os.environ)
     if part == "unit" and os.access(MEMORY, os.W_OK):
         # They write thousands of small files for good; on a busy disk that would be most of their time.
         env["PYTEST_DEBUG_TEMPROOT"] = MEMORY
-    for command in commands:
-        if subprocess.run([sys.executable, "-m", *command], cwd=ROOT, env=env, check=False).returncode != 0:
-            return FAILED
-    return "passed"
+    return "passed" if all(_run_side_by_side(commands, env) for commands in steps) else FAILED
 
 
-def _commands(part: str, arguments: list[str]) -> list[list[str]]:
+def _run_side_by_side(commands: list[list[str]], env: dict[str, str]) -> bool:
+    """The first is seen at work; what the others said is shown when they have ended."""
+    with contextlib.ExitStack() as stack:
+        said = [None, *(stack.enter_context(tempfile.TemporaryFile()) for _ in commands[1:])]
+        children = [
+            stack.enter_context(subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, env=env, stdout=output))
+            for command, output in zip(commands, said, strict=True)
+        ]
+        for child, output in zip(children, said, strict=True):
+            child.wait()
+            if output is not None:
+                output.seek(0)
+                shutil.copyfileobj(output, sys.stdout.buffer)
+        return not any(child.returncode for child in children)
+
+
+def _steps(part: str, arguments: list[str]) -> list[list[list[str]]]:
+    """One after the other; each is the commands that run at the same time."""
     if part == "lint":
-        return [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]]
-    if not any((ROOT / "tests" / part).rglob("test_*.py")):
+        return [[["ruff", "check", "."]], [["ruff", "format", "--check", "."]], [["mypy"]]]
+    folder = f"tests/{part}"
+    if not any((ROOT / folder).rglob("test_*.py")):
         return []
-    return [["pytest", f"tests/{part}", *arguments]]
+    if part == "component" and not arguments:
+        whole_host = [f"{folder}/{name}" for name in WHOLE_HOST]
+        return [[["pytest", folder, *(f"--ignore={path}" for path in whole_host)], ["pytest", *whole_host]]]
+    return [[["pytest", folder, *arguments]]]

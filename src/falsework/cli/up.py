@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from falsework.progress import Progress
 from falsework.stages import runner
 from falsework.stages.catalogue import STAGES
 from falsework.stages.context import Context
-from falsework.stages.events import Event, EventLog
+from falsework.stages.events import Event, EventLog, read_events
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +52,24 @@ def run(options: argparse.Namespace) -> int:
             except KeyboardInterrupt:
                 progress.say(f"everything stays as it is; `falsework destroy --dir {folder}` would remove it")
                 raise
+    if options.json:
+        return 0
+    if stages == STAGES:
+        _print_summary(Context(lab, lambda: site, progress))
+    else:
+        print(f"Done up to {stages[-1].name}. `falsework up --dir {folder}` goes on with {STAGES[len(stages)].name}.")
     return 0
+
+
+def _print_summary(context: Context) -> None:
+    from falsework.release.payload import load_payload
+    from falsework.stages.summary import console_address, last_run, summary
+
+    lab, version = context.lab, load_payload().version
+    with closing(context):
+        console = console_address(context)
+    run_events = last_run(read_events(lab.events))
+    print("\n".join(["", *summary(context.site, lab.site_folder, STAGES, run_events, version, console)]))
 
 
 def _show_plan(context: Context, options: argparse.Namespace) -> None:

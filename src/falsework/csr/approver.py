@@ -38,13 +38,13 @@ from falsework.work_queue import WorkQueue
 Say = Callable[[str], None]
 
 _LOOK = 0.2
-"""Seconds between two looks at the files we depend on."""
+"""Seconds between two looks at what we depend on, where that is files: those tell nobody that they have changed."""
 _WRITE = 0.5
 """The same, between two writings of the decisions."""
 _AGAIN = 0.3
 _MUCH_LATER = 5.0
 _MOST_ERRANDS = 2000
-_MAY_PASS = (Why.HAS_NODE, Why.NO_NODE, Why.NOT_FETCHED)
+_MAY_PASS = (Why.HAS_NODE, Why.NO_NODE, Why.NOT_FETCHED, Why.NO_MACHINE, Why.ROLE)
 """Reasons that end by themselves, or by what others do."""
 
 Errand = tuple[str, Callable[[], object]]
@@ -61,7 +61,8 @@ class WhoFetched(Protocol):
 
 class Approver:
     """`decisions` is the file that says what was decided; without one, the log and the events do. `left_to_others`
-    says of what is not approved whether somebody else knows better: it is not spoken about, and looked at again."""
+    says of what is not approved whether somebody else knows better: it is not spoken about, and looked at again.
+    `look` is for those who call `look_around` when something has changed: by itself it need not look that often."""
 
     def __init__(
         self,
@@ -73,12 +74,14 @@ class Approver:
         *,
         component: str = "approve-csr",
         left_to_others: Callable[[Verdict], bool] = lambda _: False,
+        look: float = _LOOK,
     ) -> None:
         self._client = client
         self._fetched = fetched
         self._say = say
         self._component = component
         self._left_to_others = left_to_others
+        self._look = look
         self.turned = time.monotonic()
         """When the loop last came round."""
         self._decisions = Decisions(decisions)
@@ -91,27 +94,27 @@ class Approver:
         self._requests = Informer(client, CSRS, self._request_changed, on_trouble=self._trouble.tell)
         self._knowledge = Knowledge(machines, lambda name: self._nodes.get(name) is not None, fetched.reason_against)
         self._node_changes: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._clerk = _Clerk(self._decisions, self._queue, say)
+        self._clerk = _Clerk(self._decisions, self._queue, say, look)
 
     def run(self, is_over: Callable[[], bool]) -> None:
-        """Until it is over, which is looked at a few times a second."""
+        """Until it is over, which is looked at as often as all else."""
         self._fetched.refresh()
         self._nodes.start()
         self._clerk.start()
         try:
-            while not self._nodes.wait_synced(_LOOK):
+            while not self._nodes.wait_synced(self._look):
                 if is_over():
                     return
             self._requests.start()
             looked = 0.0
             while True:
                 self.turned = time.monotonic()
-                if self.turned - looked >= _LOOK:
+                if self.turned - looked >= self._look:
                     looked = self.turned
                     if is_over():
                         return
-                    self._look_around()
-                name = self._queue.take(_LOOK)
+                    self._look_at_changes()
+                name = self._queue.take(self._look)
                 if name is not None:
                     self._attend_to(name)
         finally:
@@ -119,16 +122,20 @@ class Approver:
             self._requests.stop()
             self._clerk.stop()
 
+    def look_around(self) -> None:
+        """Soon, in its own thread: something it depends on has changed."""
+        # The judge finds nothing of this name: no request is called nothing.
+        self._queue.add("")
+
     def _request_changed(self, change: WatchEvent) -> None:
         self._queue.add(str(change.object["metadata"]["name"]))
 
     def _node_changed(self, change: WatchEvent) -> None:
         if change.type != "MODIFIED":
             self._node_changes.put(str(change.object["metadata"]["name"]))
-            # Wakes the judge, who finds nothing of this name: no request is called nothing.
-            self._queue.add("")
+            self.look_around()
 
-    def _look_around(self) -> None:
+    def _look_at_changes(self) -> None:
         """Judge those again whose reason may have passed."""
         with contextlib.suppress(queue.Empty):
             while True:
@@ -146,7 +153,7 @@ class Approver:
 
     def _attend_to(self, name: str) -> None:
         if not name:
-            self._look_around()
+            self._look_at_changes()
             return
         body = self._requests.get(name)
         if body is None:
@@ -224,10 +231,11 @@ class Approver:
 class _Clerk:
     """Does errands one after the other, and keeps the file of decisions."""
 
-    def __init__(self, decisions: Decisions, again: WorkQueue, say: Say) -> None:
+    def __init__(self, decisions: Decisions, again: WorkQueue, say: Say, look: float) -> None:
         self._decisions = decisions
         self._again = again
         self._say = say
+        self._look = look
         self._errands: queue.Queue[Errand] = queue.Queue(_MOST_ERRANDS)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="clerk", daemon=True)
@@ -238,6 +246,8 @@ class _Clerk:
 
     def stop(self) -> None:
         self._stopping.set()
+        with contextlib.suppress(queue.Full):  # Then it does not wait for one.
+            self._errands.put_nowait(("", lambda: None))
         self._thread.join()
 
     def send(self, request: str, errand: Callable[[], object]) -> None:
@@ -251,7 +261,7 @@ class _Clerk:
         written = 0.0
         while not self._stopping.is_set():
             with contextlib.suppress(queue.Empty):
-                self._do(self._errands.get(timeout=_LOOK))
+                self._do(self._errands.get(timeout=self._look))
             if time.monotonic() - written >= _WRITE:
                 self._write()
                 written = time.monotonic()

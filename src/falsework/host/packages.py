@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from falsework.errors import FalseworkError
+from falsework.files import only_one
 from falsework.process import CommandError, run
 
 
@@ -72,6 +73,13 @@ class PackageManager:
     refresh: tuple[str, ...] | None
     install: tuple[str, ...]
 
+    def command(self, packages: Sequence[str]) -> str:
+        """As a person types it."""
+        return " ".join((*self.install, *packages))
+
+
+LOCK = Path("/run/lock/falsework-packages")
+"""Package managers do not wait for each other; two of our commands that find the same program missing must."""
 
 SYSTEMD = Path("/run/systemd/system")
 """There when systemd runs: packages look for it before they start what they bring."""
@@ -92,12 +100,18 @@ def ensure(names: Iterable[str], report: Callable[[str], None]) -> None:
         return
     manager = _package_manager(lacking)
     packages = sorted({program.dnf if manager is DNF else program.apt for program in lacking})
-    command = " ".join((*manager.install, *packages))
     if os.geteuid() != 0:
         raise FalseworkError(
             f"{', '.join(program.name for program in lacking)} missing, and only root can install packages",
-            fix=f"run `sudo {command}`, then the same command again",
+            fix=f"run `sudo {manager.command(packages)}`, then the same command again",
         )
+    with only_one(LOCK, lambda holder: report(f"{holder} installs packages: waiting for it")):
+        if all(program.is_there() for program in lacking):
+            return
+        _install(manager, packages, report)
+
+
+def _install(manager: PackageManager, packages: Sequence[str], report: Callable[[str], None]) -> None:
     report(f"installing {', '.join(packages)} with {manager.program}")
     # With runlevel 1 no package starts a daemon by its init script.
     quiet = {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
@@ -109,7 +123,8 @@ def ensure(names: Iterable[str], report: Callable[[str], None]) -> None:
         raise FalseworkError(
             f"{', '.join(packages)} could not be installed",
             cause=error.cause,
-            fix=f"check the network and the package sources, run `{command}` by hand, then the same command again",
+            fix="check the network and the package sources, "
+            f"run `{manager.command(packages)}` by hand, then the same command again",
         ) from None
 
 

@@ -255,7 +255,6 @@ class Client:
         return response.status, connection.whole(pieces), _seconds(response.getheader("Retry-After"))
 
     def _ask_for_a_stream(self, connection: Connection, path: str) -> tuple[HTTPResponse, Iterator[bytes]]:
-        headers = self._headers("PartialObjectMetadata")
         connection.drop_if_stale()
         was_fresh = connection.is_fresh
         headers = self._headers("PartialObjectMetadata")

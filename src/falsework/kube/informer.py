@@ -22,7 +22,9 @@ Key = tuple[str, str]
 
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
-_WATCH_SECONDS = 300
+_WATCH_SECONDS = 600, 900
+"""At least and at most, so that not all are made anew at once; each costs both sides a handshake. A server that is gone
+is noticed by its silence, long before."""
 
 
 def key_of(body: Object) -> Key:
@@ -35,16 +37,15 @@ def version_of(body: Object) -> str:
 
 
 class Informer:
-    """`on_event` is called in one thread, in the order of events: ADDED, MODIFIED and DELETED; the first list is
-    ADDED events. `keep` says what of an object is remembered (its
-    metadata always should be). `on_trouble` is told why the API cannot be followed, once
-    for every try."""
+    """`on_event`, and whoever else listens, is called in one thread, in the order of events: ADDED, MODIFIED and
+    DELETED; the first list is ADDED events. `keep` says what of an object is remembered: its metadata, and what else.
+    `on_trouble` is told why the API cannot be followed, once for every try."""
 
     def __init__(
         self,
         client: Client,
         resource: Resource,
-        on_event: Callable[[WatchEvent], None],
+        on_event: Callable[[WatchEvent], None] | None = None,
         *,
         namespace: str = "",
         labels: str = "",
@@ -54,7 +55,7 @@ class Informer:
     ) -> None:
         self._client = client
         self._resource = resource
-        self._on_event = on_event
+        self._listeners = [on_event] if on_event is not None else []
         self._where = (namespace, labels, fields)
         self._keep = keep
         self._on_trouble = on_trouble
@@ -64,6 +65,10 @@ class Informer:
         self._synced = threading.Event()
         self._watch: Watch | None = None
         self._thread: threading.Thread | None = None
+
+    def listen(self, listener: Callable[[WatchEvent], None]) -> None:
+        """Before it is started. For what is quick: all listeners are called in its one thread."""
+        self._listeners.append(listener)
 
     def start(self) -> Informer:
         self._thread = threading.Thread(target=self.run, name=f"follow {self._resource.plural}", daemon=True)
@@ -95,10 +100,14 @@ class Informer:
             return self._known.get((namespace, name))
 
     def run(self) -> None:
-        """Until `stop`. What `on_event` raises ends it."""
+        """Until `stop`. What a listener raises ends it."""
         for event in self._events():
             self._remember(event)
-            self._on_event(event)
+            self._tell(event)
+
+    def _tell(self, event: WatchEvent) -> None:
+        for listener in self._listeners:
+            listener(event)
 
     def _events(self) -> Iterator[WatchEvent]:
         version, pause = "", _FIRST_PAUSE
@@ -142,9 +151,8 @@ class Informer:
     @contextlib.contextmanager
     def _watching(self, version: str) -> Iterator[Watch]:
         namespace, labels, fields = self._where
-        with self._client.watch(
-            self._resource, namespace, version, labels, fields, _WATCH_SECONDS, bookmarks=True
-        ) as watch:
+        seconds = random.randint(*_WATCH_SECONDS)  # noqa: S311 - nobody has to guess it
+        with self._client.watch(self._resource, namespace, version, labels, fields, seconds, bookmarks=True) as watch:
             with self._lock:
                 self._watch = watch
             if self._stopping.is_set():
@@ -162,7 +170,7 @@ class Informer:
 def follow(
     client: Client,
     resource: Resource,
-    on_event: Callable[[WatchEvent], None] = lambda _: None,
+    on_event: Callable[[WatchEvent], None] | None = None,
     *,
     namespace: str = "",
     labels: str = "",

@@ -39,6 +39,7 @@ _NAMESPACES: dict[str, tuple[str, bool]] = {
     "openshift-image-registry": ("0000_50_image-registry_00_namespace.yaml", True),
     "openshift-console": ("0000_50_console_00_namespace.yaml", False),
     "openshift-console-operator": ("0000_50_console_00_operator-namespace.yaml", False),
+    "openshift-cluster-storage-operator": ("0000_50_cluster-storage-operator_00_namespace.yaml", True),
     "openshift-dns": ("0000_70_dns_00_namespace.yaml", True),
     "openshift-dns-operator": ("0000_70_dns_00_operator-namespace.yaml", True),
     "openshift-network-operator": ("0000_70_network_00_operator-namespace.yaml", True),
@@ -54,6 +55,7 @@ _OPERATOR_OBJECTS = {
     "KubeControllerManager": "0000_25_kube-controller-manager_02_operator.cr.yaml",
     "KubeScheduler": "0000_25_kube-scheduler_02_operator.cr.yaml",
     "MachineApprover": "0000_50_machine-approver_02_operator.cr.yaml",
+    "Storage": "0000_50_cluster-storage-operator_02_operator.cr.yaml",
     "Network": "0000_70_network_02_operator.cr.yaml",
     "MachineConfiguration": "0000_80_machine-config_02_operator.cr.yaml",
 }
@@ -65,7 +67,10 @@ def cluster_objects() -> dict[str, list[Object]]:
         **{file: [_namespace(name, shares_host)] for name, (file, shares_host) in _NAMESPACES.items()},
         **_rights(),
         **{file: [_operator_object(kind)] for kind, file in _OPERATOR_OBJECTS.items()},
+        "0000_70_dns_02_operator.cr.yaml": [_operator_object("DNS", "default")],
         "0000_50_ingress_02_ingresscontroller.cr.yaml": [_ingress_controller()],
+        "0000_10_config-operator_02_image.cr.yaml": [_image_config()],
+        "0000_50_image-registry_02_config.cr.yaml": [_image_registry()],
         "0000_80_machine-config_02_served.yaml": [_served()],
     }
 
@@ -97,8 +102,8 @@ def _rights() -> dict[str, list[Object]]:
     }
 
 
-def _operator_object(kind: str) -> Object:
-    return _made_once(named("operator.openshift.io/v1", kind, "cluster", spec={"managementState": "Managed"}))
+def _operator_object(kind: str, name: str = "cluster") -> Object:
+    return _made_once(named("operator.openshift.io/v1", kind, name, spec={"managementState": "Managed"}))
 
 
 def _ingress_controller() -> Object:
@@ -106,6 +111,16 @@ def _ingress_controller() -> Object:
     return _made_once(
         named("operator.openshift.io/v1", "IngressController", "default", "openshift-ingress-operator", spec={})
     )
+
+
+def _image_config() -> Object:
+    return _made_once(named("config.openshift.io/v1", "Image", "cluster", spec={}))
+
+
+def _image_registry() -> Object:
+    """Not wanted until somebody says where it is to keep its images."""
+    spec = {"managementState": "Removed", "replicas": 1}
+    return _made_once(named("imageregistry.operator.openshift.io/v1", "Config", "cluster", spec=spec))
 
 
 def _served() -> Object:

@@ -10,6 +10,7 @@ from falsework.manifests.schema import (
     anything,
     conditions,
     listing,
+    mapping,
     moment,
     record,
     reference,
@@ -56,6 +57,12 @@ def definitions() -> list[Definition]:
             "MachineApprover",
             "machineapprovers",
             "Who decides about the certificate requests of machines. Not one of OpenShift's.",
+        ),
+        _plain(
+            "0000_50_cluster-storage-operator_01_storages.crd.yaml",
+            "Storage",
+            "storages",
+            "Where volumes come from.",
         ),
         _plain(
             "0000_80_machine-config_01_machineconfigurations.crd.yaml",
@@ -198,6 +205,23 @@ def _ingress_controller() -> Definition:
 
 
 def _dns() -> Definition:
+    forwarding = {
+        "policy": text("Random", "RoundRobin", "Sequential"),
+        "protocolStrategy": text("", "TCP"),
+        "transportConfig": anything(),
+    }
+    upstream = record(
+        {"type": text("SystemResolvConf", "Network"), "address": text(), "port": whole(1, 65535)}, ("type",)
+    )
+    server = record(
+        {
+            "name": text(),
+            "zones": listing(text()),
+            "forwardPlugin": record(forwarding | {"upstreams": listing(text(), longest=15)}, more=True),
+        },
+        more=True,
+    )
+    placement = record({"nodeSelector": mapping(text()), "tolerations": listing(anything())})
     return Definition(
         "0000_70_dns_00_dnses.crd.yaml",
         GROUP,
@@ -209,8 +233,10 @@ def _dns() -> Definition:
                 "managementState": text(pattern="^(Managed|Unmanaged|Force|Removed)$"),
                 "logLevel": text("Normal", "Debug", "Trace", default="Normal"),
                 "operatorLogLevel": text("Normal", "Debug", "Trace", default="Normal"),
-                "servers": listing(anything()),
-                "nodePlacement": anything(),
+                "servers": listing(server),
+                "upstreamResolvers": record(forwarding | {"upstreams": listing(upstream, longest=15)}, more=True),
+                "cache": record({"positiveTTL": text(), "negativeTTL": text()}),
+                "nodePlacement": placement,
             },
             more=True,
         ),

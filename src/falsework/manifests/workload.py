@@ -105,7 +105,11 @@ class Workload:
         health: Object = {"host": "127.0.0.1", "port": self.port, "path": "/healthz"}
         if self.scheme != "HTTP":
             health["scheme"] = self.scheme
-        readiness = {"httpGet": health, "periodSeconds": 2, "timeoutSeconds": 5}
+        # Often until it is there, and seldom from then on.
+        asked: Object = {
+            "startupProbe": {"httpGet": health, "periodSeconds": 2, "timeoutSeconds": 5, "failureThreshold": 2**31 - 1},
+            "readinessProbe": {"httpGet": health, "periodSeconds": 20, "timeoutSeconds": 5, "failureThreshold": 1},
+        }
         mount = {"name": "apiserver-url", "mountPath": API_SERVER_URL, "readOnly": True}
         result: Object = {
             "name": CONTAINER,
@@ -126,7 +130,7 @@ class Workload:
                 "timeoutSeconds": 10,
                 "failureThreshold": 3,
             },
-            **({"readinessProbe": readiness} if self.is_asked_when_ready else {}),
+            **(asked if self.is_asked_when_ready else {}),
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [mount, *self.mounts],
         }

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
+from falsework.checks.balancer import running_balancer
 from falsework.checks.check import Check
 from falsework.errors import FalseworkError
 from falsework.helper import expectations
 from falsework.helper.balancer import Balancer
-from falsework.helper.render.haproxy import RUNTIME_SOCKET
 from falsework.machines import share
 from falsework.machines.nspawn import CONTAINERD, Nspawn
 from falsework.machines.provider import Power, Spec
@@ -32,9 +31,7 @@ def provider(context: Context) -> Nspawn:
 
 
 def balancer(context: Context) -> Balancer:
-    """Its socket is in the running helper, seen from the host through the helper's first process."""
-    init = provider(context).init(context.site.helper.name)
-    return Balancer(Path(f"/proc/{init}/root{RUNTIME_SOCKET}"))
+    return running_balancer(provider(context), context.site.helper.name)
 
 
 def make(context: Context, machine: Machine) -> None:
@@ -71,7 +68,11 @@ def expect(context: Context, machines: Iterable[Machine]) -> None:
 
 
 def expect_no_longer(context: Context, machines: Iterable[Machine]) -> None:
-    _change(context, lambda known: expectations.no_longer(known, [machine.name for machine in machines]))
+    expect_no_longer_named(context, [machine.name for machine in machines])
+
+
+def expect_no_longer_named(context: Context, names: Sequence[str]) -> None:
+    _change(context, lambda known: expectations.no_longer(known, names))
 
 
 def _change(context: Context, change: Callable[[expectations.Expected], expectations.Expected]) -> None:

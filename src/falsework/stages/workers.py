@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from falsework.checks.requests import Requests
 from falsework.csr.decisions import Noted
 from falsework.machines.provider import Power
+from falsework.machines.retirement import is_retired
 from falsework.site.model import Machine
-from falsework.stages import machines
+from falsework.stages import machines, membership, node_removal
 from falsework.stages.conditions import Condition
 from falsework.stages.context import Context
 from falsework.stages.control_plane import node_ready
@@ -26,16 +27,13 @@ def _no_bootstrap(path: str) -> bytes:
     raise FileNotFoundError(path)
 
 
-def conditions_of(context: Context, workers: Sequence[Machine]) -> list[Condition]:
+def _conditions(context: Context) -> list[Condition]:
+    workers = context.site.workers
     why_not_let_in = WhyNotLetIn(lambda: kept_out(context))
     return [
         *(registered(context, "workers", machine, why_not_let_in) for machine in workers),
         *(node_ready(context, machine) for machine in workers),
     ]
-
-
-def _conditions(context: Context) -> list[Condition]:
-    return conditions_of(context, context.site.workers)
 
 
 def _off(context: Context) -> list[Machine]:
@@ -47,19 +45,27 @@ def _off(context: Context) -> list[Machine]:
 
 def _done(context: Context) -> bool:
     """One that has lost its power is a Ready node for a while yet."""
-    return not _off(context) and all(condition.look().holds for condition in _conditions(context))
+    if not is_retired(context.lab) or node_removal.leaving(context) or _off(context):
+        return False
+    if not all(condition.look().holds for condition in _conditions(context)):
+        return False
+    return membership.is_up_to_date(context)
 
 
-def let_join(context: Context, workers: Sequence[Machine]) -> None:
+def _run(context: Context) -> None:
     """Give power to those that have none, and wait until they are nodes that pods can run on."""
+    workers = context.site.workers
+    node_removal.finish(context)
+    membership.bring_up_to_date(context)
     machines.switch_on(context, workers)
-    context.wait_for(conditions_of(context, workers))
+    context.wait_for(_conditions(context))
     machines.expect_no_longer(context, workers)
 
 
 def _plan(context: Context) -> list[str]:
     off = _off(context)
     return [
+        *(f"machine {name} is removed" for name in node_removal.leaving(context)),
         *(f"machine {machine.name}, booted over the network" for machine in off),
         *(f"wait: {machine.name} becomes a node and is Ready" for machine in context.site.workers),
     ]
@@ -72,5 +78,5 @@ STAGE = Stage(
     needs=("pivot",),
     done=_done,
     plan=_plan,
-    run=lambda context: let_join(context, context.site.workers),
+    run=_run,
 )

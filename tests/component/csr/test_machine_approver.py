@@ -88,6 +88,25 @@ def test_what_only_the_bootstrap_knows_is_left_to_it(site: ApproverProcess, oper
     assert {entry["type"]: entry["status"] for entry in conditions}["Available"] == "True"
 
 
+def test_a_machine_that_comes_to_the_site_later(site: ApproverProcess, operator: OperatorProcess) -> None:
+    """What it asked before is judged again by itself, once the inventory has it."""
+    site.admin.create(CONFIG_MAPS, config_map(*BOOTSTRAP, {"status": "complete"}))
+    whole = (site.folder / "inventory.json").read_text()
+    others = [entry for entry in json.loads(whole) if entry["name"] != site.node("worker-0")]
+
+    def knows(inventory: str) -> None:
+        patch = {"data": {names.INVENTORY_KEY: inventory}}
+        site.admin.patch(CONFIG_MAPS, names.INVENTORY, patch, names.INVENTORY_NAMESPACE)
+
+    knows(json.dumps(others))
+    note_fetch(site, "worker-0")
+    asked = ask(site, "worker-0")
+    until(lambda: site.events_about(asked), operator)
+    assert site.events_about(asked)[0]["reason"] == "NoMachineOfThisSite"
+    knows(whole)
+    until(lambda: "Approved" in site.conditions(asked), operator)
+
+
 def test_strangers_stay_outside_and_forgers_are_denied(site: ApproverProcess, operator: OperatorProcess) -> None:
     site.admin.create(CONFIG_MAPS, config_map(*BOOTSTRAP, {"status": "complete"}))
     note_fetch(site, "worker-0")

@@ -17,9 +17,9 @@ from falsework.machines import cgroups, share
 from falsework.machines.provider import Power
 from falsework.release.inventory import Release
 from host_snapshot import Snapshot, difference, snapshot
+from kills import kills
 from lab_under_test import LabUnderTest
 
-KILLS = 10
 SEED = 20261115
 
 
@@ -34,15 +34,30 @@ def look(lab: LabUnderTest) -> Snapshot:
     return snapshot(lab.lab, (), lab.temporary)
 
 
-def test_after_a_normal_run_nothing_is_left(lab: LabUnderTest) -> None:
+def kill_after(lab: LabUnderTest, seconds: float, *words: str) -> None:
+    child = lab.start(*words)
+    time.sleep(seconds)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def test_after_a_normal_run_and_after_kills_at_any_moment_nothing_is_left(lab: LabUnderTest) -> None:
     before = look(lab)
+    began = time.monotonic()
     lab.run("up", "--until", "helper")
+    whole = time.monotonic() - began
     lab.run("machine", "start", "bootstrap")
     lab.run("machine", "start", "master-0", "--no-wait")
     lab.until("master-0", Power.RUNNING)
     lab.run("destroy", "--yes")
     assert difference(before, look(lab)) == []
     assert "there is no lab" in lab.run("destroy", "--yes")
+    moments = random.Random(SEED)  # noqa: S311 - the same moments in every run
+    for _ in range(kills(3)):
+        kill_after(lab, moments.uniform(0.1, whole), "up", "--until", "helper")
+        lab.run("destroy", "--yes")
+        assert difference(before, look(lab)) == []
 
 
 def test_after_a_restart_of_the_host_it_goes_on_and_nothing_is_left(lab: LabUnderTest) -> None:
@@ -59,44 +74,14 @@ def test_after_a_restart_of_the_host_it_goes_on_and_nothing_is_left(lab: LabUnde
     assert difference(before, look(lab)) == []
 
 
-def test_after_kills_at_any_moment_nothing_is_left(lab: LabUnderTest) -> None:
+def test_after_kills_a_new_run_goes_on_and_so_does_a_new_destroy(lab: LabUnderTest) -> None:
     before = look(lab)
-    began = time.monotonic()
-    lab.run("up", "--until", "helper")
-    whole = time.monotonic() - began
-    lab.run("destroy", "--yes")
-    assert difference(before, look(lab)) == []
-    moments = random.Random(SEED)  # noqa: S311 - the same moments in every run
-    for _ in range(KILLS):
-        up = lab.start("up", "--until", "helper")
-        time.sleep(moments.uniform(0.1, whole))
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(up.pid, signal.SIGKILL)
-        up.wait()
-        lab.run("destroy", "--yes")
-        assert difference(before, look(lab)) == []
-
-
-def test_after_kills_a_new_run_goes_on(lab: LabUnderTest) -> None:
     moments = random.Random(SEED + 1)  # noqa: S311 - the same moments in every run
-    for _ in range(3):
-        up = lab.start("up", "--until", "helper")
-        time.sleep(moments.uniform(0.3, 3.0))
-        os.killpg(up.pid, signal.SIGKILL)
-        up.wait()
+    for _ in range(kills(2)):
+        kill_after(lab, moments.uniform(0.3, 3.0), "up", "--until", "helper")
     lab.run("up", "--until", "helper")
     assert lab.run("shell", "-c", "dig +short api.lab.falsework.test") == "192.168.126.2\n"
-
-
-def test_a_destroy_that_is_killed_is_finished_by_the_next(lab: LabUnderTest) -> None:
-    before = look(lab)
-    moments = random.Random(SEED + 2)  # noqa: S311 - the same moments in every run
-    lab.run("up", "--until", "helper")
-    for _ in range(4):
-        destroying = lab.start("destroy", "--yes")
-        time.sleep(moments.uniform(0.2, 0.6))
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(destroying.pid, signal.SIGKILL)
-        destroying.wait()
+    for _ in range(kills(4)):
+        kill_after(lab, moments.uniform(0.2, 0.6), "destroy", "--yes")
     lab.run("destroy", "--yes")
     assert difference(before, look(lab)) == []

@@ -19,10 +19,11 @@ from falsework.kube.resources import (
     MACHINE_CONFIGS,
     NODES,
     SCHEDULERS,
+    SECRETS,
     Resource,
 )
 from falsework.manifests.cluster_operators import cluster_operators
-from falsework.manifests.objects import Manifests, config_map
+from falsework.manifests.objects import Manifests, config_map, secret
 from falsework.manifests.operators import machine_config
 from falsework.node_roles.rules import MASTER
 from falsework.operators.machine_config import names
@@ -50,6 +51,7 @@ def machine_config_cluster(api: RealApi, addresses: dict[str, str] | None = None
                     apply(client, _KINDS[body["kind"]], body)
     for body in (_inventory(api, addresses or {}), config_map(names.SERVED, names.NAMESPACE, {})):
         apply(client, CONFIG_MAPS, body)
+    apply(client, SECRETS, _join_credentials(api))
     (operator,) = cluster_operators(VERSION)["0000_80_machine-config_07_clusteroperator.yaml"]
     apply(client, CLUSTER_OPERATORS, {key: value for key, value in operator.items() if key != "status"})
     try:
@@ -59,6 +61,7 @@ def machine_config_cluster(api: RealApi, addresses: dict[str, str] | None = None
             for item in client.list(resource).items:
                 client.delete(resource, item["metadata"]["name"])
         client.delete(CONFIG_MAPS, names.INVENTORY, names.INVENTORY_NAMESPACE)
+        client.delete(SECRETS, names.JOIN_SECRET, names.NAMESPACE)
         client.patch(CONFIG_MAPS, names.SERVED, {"data": None}, names.NAMESPACE)
         client.delete(CLUSTER_OPERATORS, "machine-config")
 
@@ -73,13 +76,13 @@ def apply(client: Client, resource: Resource, body: Object) -> None:
             client.patch(resource, metadata["name"], {"status": status}, place, subresource="status")
 
 
-def join_credentials(api: RealApi, folder: Path) -> Path:
-    """As the Secret machine-join is mounted."""
-    folder.mkdir()
-    for path, content in _files(api).items():
-        if path.startswith("/etc/mcs/bootstrap/join/"):
-            (folder / Path(path).name.removesuffix(".kubeconfig")).write_bytes(content)
-    return folder
+def _join_credentials(api: RealApi) -> Object:
+    credentials = {
+        Path(path).name.removesuffix(".kubeconfig"): content
+        for path, content in _files(api).items()
+        if path.startswith("/etc/mcs/bootstrap/join/")
+    }
+    return secret(names.JOIN_SECRET, names.NAMESPACE, credentials)
 
 
 def register(client: Client, api: RealApi, machine: Machine) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import socket
@@ -12,13 +13,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from machine_config_cluster import join_credentials, machine_config_cluster, manifests_of
+from machine_config_cluster import machine_config_cluster, manifests_of
 from operator_process import account_of
 from real_api import RealApi, free_port
 
 from falsework.assets.ignition import files_in
 from falsework.kube.client import Client
-from falsework.kube.resources import CONFIG_MAPS, MACHINE_CONFIG_POOLS
+from falsework.kube.resources import CONFIG_MAPS, MACHINE_CONFIG_POOLS, SECRETS
 from falsework.operators.machine_config import names
 from falsework.operators.machine_config.served import Fetch, fetches_in
 from mcs_process import eventually
@@ -46,7 +47,7 @@ def port(cluster_api: RealApi, client: Client, tmp_path_factory: pytest.TempPath
         *("setpriv", "--pdeathsig", "KILL", "--", sys.executable, "-m", "falsework.in_machine"),
         *("cluster-machine-config-server", "--release-version=1", f"--port={port}"),
         f"--kubeconfig={account_of(cluster_api, manifests_of('machine-config-server'))}",
-        *(f"--join={join_credentials(cluster_api, folder / 'join')}", f"--certificates={certificates}"),
+        f"--certificates={certificates}",
     )
     with (folder / "log").open("wb") as log, subprocess.Popen(words, stdout=log, stderr=log) as process:
         try:
@@ -110,6 +111,25 @@ def test_who_belongs_to_the_site_may_change(cluster_api: RealApi, client: Client
     patch = {"data": {names.SITE_KEY: json.dumps(site)}}
     client.patch(CONFIG_MAPS, names.INVENTORY, patch, names.INVENTORY_NAMESPACE)
     eventually(lambda: ask(cluster_api, port, "/config/worker", stranger)[0] == 200, "it belongs to the site now")
+
+
+def test_a_credential_may_be_renewed_and_retired(cluster_api: RealApi, client: Client, port: int) -> None:
+    node = cluster_api.site.fqdn(cluster_api.machine("worker-0"))
+
+    def served() -> tuple[int, bytes]:
+        status, content = ask(cluster_api, port, "/config/worker", ADDRESSES["worker-0"])
+        return status, files_in(json.loads(content))["/etc/kubernetes/kubeconfig"] if status == 200 else b""
+
+    def gives(value: str | None) -> None:
+        client.patch(SECRETS, names.JOIN_SECRET, {"data": {node: value}}, names.NAMESPACE)
+
+    before = client.get(SECRETS, names.JOIN_SECRET, names.NAMESPACE)["data"][node]
+    gives(base64.b64encode(b"renewed").decode())
+    eventually(lambda: served() == (200, b"renewed"), "the renewed one is served")
+    gives(None)
+    eventually(lambda: served()[0] == 500, "without a credential there is no config")
+    gives(before)
+    eventually(lambda: served()[0] == 200, "it is served again")
 
 
 def test_a_pool_whose_config_is_missing_is_asked_again(cluster_api: RealApi, client: Client, port: int) -> None:

@@ -18,6 +18,7 @@ from falsework.lab.folder import NETWORK
 from falsework.machines import network
 from falsework.machines.namespaces import FOLDER
 from falsework.machines.network import remove_netns
+from kills import kills
 
 BUILDER = """
 import sys
@@ -162,7 +163,7 @@ def test_a_name_without_a_namespace_is_made_good(lab: TestLab) -> None:
     assert not path.exists()
 
 
-@pytest.mark.parametrize("goes_on", [True, False] * 4)
+@pytest.mark.parametrize("goes_on", [True, False] * kills(2))
 def test_killed_at_any_moment_a_rerun_completes_and_removal_leaves_nothing(lab: TestLab, goes_on: bool) -> None:
     names = sorted(path.name for path in FOLDER.glob("*"))
     mounts = Path("/proc/self/mountinfo").read_text().count(lab.lab.id)

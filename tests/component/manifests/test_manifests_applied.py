@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ import pytest
 from bootstrap_manifests import bootstrap_manifests
 from real_api import RealApi
 
-from falsework.assets.serialize import documents_in
+from falsework.assets.serialize import documents_in, to_yaml
 from falsework.bootstrap.apply import Missing, apply_all, manifest_files
 from falsework.kube.client import APPLY, ApiError, Client, Object
 from falsework.kube.resources import (
@@ -27,6 +28,7 @@ from falsework.kube.resources import (
     SCHEDULERS,
     Resource,
 )
+from falsework.manifests.objects import named
 from falsework.manifests.release import definitions
 from falsework.release.inventory import Release
 from falsework.site.load import default_site, load_site
@@ -312,3 +314,27 @@ def test_killed_while_applying_and_the_api_restarted(api: RealApi, manifests: Pa
     work.join(180)
     assert left == [[]]
     assert missing_from(api.client(), manifests) == []
+
+
+def test_a_definition_whose_api_server_ended_too_early_is_taken_up(
+    api: RealApi, release: Release, programs: Path, tmp_path: Path
+) -> None:
+    """Names accepted, not yet in use: the next API server would look at it again after five minutes."""
+    definition = next(one for one in definitions() if one.kind == "Scheduler")
+    (tmp_path / "definition.yaml").write_bytes(to_yaml(definition.manifest()))
+    assert apply_all(api.client(), tmp_path, print) == []
+    key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{definition.plural}.{definition.group}"
+    etcdctl = release.install("etcdctl", programs)
+    deadline = time.monotonic() + 30
+    while "Established" not in (stored := api.etcdctl(etcdctl, "get", "--print-value-only", key)):
+        assert time.monotonic() < deadline, stored
+    api.kill("kube-apiserver")
+    body = json.loads(stored)
+    body["status"]["conditions"] = [one for one in body["status"]["conditions"] if one["type"] == "NamesAccepted"]
+    api.etcdctl(etcdctl, "put", key, given=json.dumps(body))
+    api.start_apiserver()
+    scheduler = named("config.openshift.io/v1", "Scheduler", "cluster", spec={"mastersSchedulable": False})
+    (tmp_path / "object.yaml").write_bytes(to_yaml(scheduler))
+    said: list[str] = []
+    assert apply_all(api.client(), tmp_path, said.append) == []
+    assert [line for line in said if "is accepted and not in use" in line]

@@ -13,9 +13,9 @@ from falsework.kube.client import APPLY, WatchEvent
 from falsework.kube.resources import CONFIG_MAPS, Resource
 from falsework.manifests.objects import Manifests, named
 from falsework.manifests.workload import Workload, core, operator_manifests
+from falsework.operators.runtime import main as runtime
 from falsework.operators.runtime.conditions import condition
 from falsework.operators.runtime.controller import Controller
-from falsework.operators.runtime.main import operator_main
 from falsework.operators.runtime.program import Program
 
 NAME, NAMESPACE = "console-operator", "openshift-console-operator"
@@ -70,4 +70,6 @@ def _input_only(event: WatchEvent) -> str | None:
 
 
 if __name__ == "__main__":
-    sys.exit(operator_main(NAME, NAMESPACE, sys.argv[1:], build, port=PORT, resource=CONSOLES))
+    # Tests do not wait as long as operators may.
+    runtime.LEASE_RENEW = 1.0
+    sys.exit(runtime.operator_main(NAME, NAMESPACE, sys.argv[1:], build, port=PORT, resource=CONSOLES))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from operator_process import VERSION, OperatorProcess, until
 from real_api import RealApi
-from version_operator import IMAGE, VERSION, version_operator
+from version_operator import IMAGE, version_operator
 
 from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.assets.serialize import documents_in, to_yaml
-from falsework.kube.client import ApiError, Client, Object, Unreachable
+from falsework.kube.client import Client, Object
 from falsework.kube.resources import (
     CLUSTER_OPERATORS,
     CLUSTER_ROLE_BINDINGS,
@@ -31,6 +32,7 @@ from falsework.manifests.objects import named
 from falsework.manifests.operators import AFTER_PIVOT
 from falsework.manifests.release import definitions, release_manifests
 from falsework.operators.runtime.conditions import condition, now, updated
+from falsework.operators.runtime.main import LEASE_LASTS
 from falsework.release.inventory import Release
 
 MONITORED = "openshift.io/cluster-monitoring"
@@ -50,18 +52,6 @@ def api(release: Release, programs: Path, tmp_path: Path) -> Iterator[RealApi]:
         yield api
 
 
-def until(condition: Callable[[], object], seconds: float = 30, log: Path | None = None) -> None:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            if condition():
-                return
-        except (ApiError, Unreachable, KeyError, StopIteration):
-            pass
-        assert time.monotonic() < deadline, log.read_text() if log else ""
-        time.sleep(0.05)
-
-
 def version_object(overrides: list[Object] | None = None) -> Object:
     spec = {"clusterID": CLUSTER_ID, "channel": "stable-1.2", **({"overrides": overrides} if overrides else {})}
     return named("config.openshift.io/v1", "ClusterVersion", "version", spec=spec)
@@ -73,8 +63,8 @@ def said(client: Client, kind: str) -> Object:
     return found
 
 
-def create_version(client: Client, overrides: list[Object] | None = None) -> None:
-    until(lambda: client.create(CLUSTER_VERSIONS, version_object(overrides)))
+def create_version(client: Client, operator: OperatorProcess, overrides: list[Object] | None = None) -> None:
+    until(lambda: client.create(CLUSTER_VERSIONS, version_object(overrides)), operator)
 
 
 def report(client: Client, name: str, *, available: bool = True) -> None:
@@ -101,13 +91,13 @@ def roll_out(client: Client) -> None:
 
 
 def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
-    client, log = api.client(), tmp_path / "log"
-    with version_operator(api, log) as process:
-        create_version(client)
+    client = api.client()
+    with version_operator(api, tmp_path / "log") as operator:
+        create_version(client, operator)
 
         # It comes as far as it can alone, says what it waits for, and does not call that a failure.
         waiting = f"Working towards {VERSION}: {TOTAL - len(OPERATORS)} of {TOTAL} done ("
-        until(lambda: said(client, "Progressing")["message"].startswith(waiting), log=log)
+        until(lambda: said(client, "Progressing")["message"].startswith(waiting), operator)
         progressing = said(client, "Progressing")
         assert ", waiting on " in progressing["message"]
         assert progressing["reason"] == "ClusterOperatorsNotAvailable"
@@ -120,8 +110,8 @@ def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
 
         # While it waits, too, what it has made is kept.
         client.delete(CUSTOM_RESOURCE_DEFINITIONS, "images.config.openshift.io")
-        until(lambda: client.get(CUSTOM_RESOURCE_DEFINITIONS, "images.config.openshift.io"), log=log)
-        until(lambda: said(client, "Progressing")["message"].startswith(waiting), log=log)
+        until(lambda: client.get(CUSTOM_RESOURCE_DEFINITIONS, "images.config.openshift.io"), operator)
+        until(lambda: said(client, "Progressing")["message"].startswith(waiting), operator)
 
         # The API is away for a while: it goes on where it was.
         api.kill("kube-apiserver")
@@ -129,12 +119,12 @@ def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
         api.start_apiserver()
         for name in sorted(OPERATORS - {"etcd"}):
             report(client, name)
-        until(lambda: said(client, "Progressing")["message"].endswith("waiting on etcd"), log=log)
+        until(lambda: said(client, "Progressing")["message"].endswith("waiting on etcd"), operator)
         assert said(client, "Progressing")["reason"] == "ClusterOperatorNotAvailable"
 
         roll_out(client)
         report(client, "etcd")
-        until(lambda: said(client, "Available")["status"] == "True", 5, log)
+        until(lambda: said(client, "Available")["status"] == "True", operator)
         assert said(client, "Available")["message"] == f"Done applying {VERSION}"
         assert said(client, "Progressing")["message"] == f"Cluster version is {VERSION}"
         status = client.get(CLUSTER_VERSIONS, "version")["status"]
@@ -144,57 +134,55 @@ def test_a_cluster_from_nothing_to_done(api: RealApi, tmp_path: Path) -> None:
         assert entry["state"] == "Completed"
         assert entry["startedTime"] <= entry["completionTime"]
 
-        _drift_is_put_back(client, log)
+        _drift_is_put_back(client, operator)
 
         # An operator that fails is told, and one that is well again too.
         report(client, "network", available=False)
-        until(lambda: said(client, "Failing")["status"] == "True", 20, log)
+        until(lambda: said(client, "Failing")["status"] == "True", operator)
         assert said(client, "Failing")["reason"] == "ClusterOperatorNotAvailable"
         message = f"Error while reconciling {VERSION}: cluster operator network is not available"
         assert said(client, "Progressing")["message"] == message
         assert said(client, "Available")["status"] == "True"
         report(client, "network")
-        until(lambda: said(client, "Failing")["status"] == "False", 20, log)
+        until(lambda: said(client, "Failing")["status"] == "False", operator)
 
         # Nothing changes any more: nothing is written any more.
         before = client.get(CLUSTER_VERSIONS, "version")["metadata"]["resourceVersion"]
         time.sleep(2)
         assert client.get(CLUSTER_VERSIONS, "version")["metadata"]["resourceVersion"] == before
-        assert process.poll() is None
-    assert process.returncode == 0
-    lines = log.read_text().splitlines()
-    assert len(lines) < 80, lines
+        assert operator.stop() == 0
+    assert len(operator.lines()) < 80, operator.lines()
 
 
-def _drift_is_put_back(client: Client, log: Path) -> None:
+def _drift_is_put_back(client: Client, operator: OperatorProcess) -> None:
     """Within seconds, of every kind; the next look at everything is minutes away."""
     pools = "machineconfigpools.machineconfiguration.openshift.io"
-    operator = ("cluster-version-operator", "openshift-cluster-version")
+    own = ("cluster-version-operator", "openshift-cluster-version")
     old = client.get(CUSTOM_RESOURCE_DEFINITIONS, pools)["metadata"]["uid"]
     client.delete(CUSTOM_RESOURCE_DEFINITIONS, pools)
     client.patch(CLUSTER_ROLE_BINDINGS, "kube-apiserver", {"subjects": []})
     client.patch(NAMESPACES, "openshift-etcd", {"metadata": {"labels": {"mine": "stays", MONITORED: "false"}}})
-    client.patch(DEPLOYMENTS, operator[0], {"spec": {"replicas": 0}}, operator[1])
-    client.delete(SERVICE_ACCOUNTS, *operator)
+    client.patch(DEPLOYMENTS, own[0], {"spec": {"replicas": 0}}, own[1])
+    client.delete(SERVICE_ACCOUNTS, *own)
     # Made once: what its owner changes stays changed; removed, it is made again.
     client.patch(ETCDS, "cluster", {"spec": {"logLevel": "Debug"}})
     client.delete(KUBE_SCHEDULERS, "cluster")
     for right in (
         lambda: client.get(CLUSTER_ROLE_BINDINGS, "kube-apiserver")["subjects"],
         lambda: client.get(NAMESPACES, "openshift-etcd")["metadata"]["labels"][MONITORED] == "true",
-        lambda: client.get(DEPLOYMENTS, *operator)["spec"]["replicas"] == 1,
-        lambda: client.get(SERVICE_ACCOUNTS, *operator),
+        lambda: client.get(DEPLOYMENTS, *own)["spec"]["replicas"] == 1,
+        lambda: client.get(SERVICE_ACCOUNTS, *own),
         lambda: client.get(KUBE_SCHEDULERS, "cluster"),
         lambda: client.get(CUSTOM_RESOURCE_DEFINITIONS, pools)["metadata"]["uid"] != old,
     ):
-        until(right, 5, log)
+        until(right, operator)
     assert client.get(NAMESPACES, "openshift-etcd")["metadata"]["labels"]["mine"] == "stays"
     assert client.get(ETCDS, "cluster")["spec"]["logLevel"] == "Debug"
     roll_out(client)
 
     # Its own object and definition, too; and it remembers.
     client.delete(CUSTOM_RESOURCE_DEFINITIONS, "clusterversions.config.openshift.io")
-    until(lambda: said(client, "Available")["status"] == "True", log=log)
+    until(lambda: said(client, "Available")["status"] == "True", operator)
     assert client.get(CLUSTER_VERSIONS, "version")["spec"]["clusterID"] == CLUSTER_ID
 
 
@@ -214,31 +202,31 @@ def test_what_is_overridden_is_left_alone(api: RealApi, tmp_path: Path) -> None:
     (folder / "0000_50_settings_01_maps.yaml").write_bytes(to_yaml(*settings))
     broken = named("v1", "ConfigMap", "lost", "nowhere", data={})
     (folder / "0000_60_broken_01_map.yaml").write_bytes(to_yaml(broken))
-    client, log = api.client(), tmp_path / "log"
+    client = api.client()
     client.create(CONFIG_MAPS, named("v1", "ConfigMap", "mine", "default", data={"by": "me"}))
     override = {"group": "", "kind": "ConfigMap", "namespace": "default", "name": "mine", "unmanaged": True}
-    with version_operator(api, log, "--resync=1", f"--release-manifests={folder}"):
-        create_version(client, [override])
-        until(lambda: client.get(CONFIG_MAPS, "theirs", "default"), log=log)
+    with version_operator(api, tmp_path / "log", "--resync=1", f"--release-manifests={folder}") as operator:
+        create_version(client, operator, [override])
+        until(lambda: client.get(CONFIG_MAPS, "theirs", "default"), operator)
         upgradeable = said(client, "Upgradeable")
         assert (upgradeable["status"], upgradeable["reason"]) == ("False", "ClusterVersionOverridesSet")
         assert client.get(CONFIG_MAPS, "mine", "default")["data"] == {"by": "me"}
 
         # What cannot be applied is named, with the API's own reason, once it has lasted.
-        until(lambda: said(client, "Failing")["status"] == "True", log=log)
+        until(lambda: said(client, "Failing")["status"] == "True", operator)
         assert said(client, "Failing")["reason"] == "UpdatePayloadFailed"
         assert 'configmap "nowhere/lost"' in said(client, "Failing")["message"]
         assert said(client, "Progressing")["message"].startswith(
             f"Unable to apply {VERSION}: could not update configmap"
         )
         client.create(NAMESPACES, named("v1", "Namespace", "nowhere"))
-        until(lambda: said(client, "Available")["status"] == "True", log=log)
+        until(lambda: said(client, "Available")["status"] == "True", operator)
         assert said(client, "Failing")["status"] == "False"
 
         # Given back, it is the release's again.
         client.patch(CLUSTER_VERSIONS, "version", {"spec": {"overrides": None}})
-        until(lambda: client.get(CONFIG_MAPS, "mine", "default")["data"] == {"by": "release"}, 10, log)
-        until(lambda: not [one for one in _conditions(client) if one["type"] == "Upgradeable"], 10, log)
+        until(lambda: client.get(CONFIG_MAPS, "mine", "default")["data"] == {"by": "release"}, operator)
+        until(lambda: not [one for one in _conditions(client) if one["type"] == "Upgradeable"], operator)
 
 
 def _conditions(client: Client) -> list[Object]:
@@ -259,22 +247,20 @@ def test_one_leads_and_leaves_the_rest_to_the_next(api: RealApi, tmp_path: Path)
     def holder() -> str:
         return str(client.get(LEASES, "version", "openshift-cluster-version")["spec"]["holderIdentity"])
 
-    first_log, second_log = tmp_path / "first", tmp_path / "second"
-    with version_operator(api, first_log, "--leader-elect", "--before-pivot", manifests) as first:
-        until(holder, log=first_log)
+    with version_operator(api, tmp_path / "first", "--leader-elect", "--before-pivot", manifests) as first:
+        until(holder, first)
         first_holder = holder()
-        with version_operator(api, second_log, "--leader-elect", manifests):
-            until(lambda: "Waiting to lead" in second_log.read_text(), log=second_log)
-            create_version(client)
+        with version_operator(api, tmp_path / "second", "--leader-elect", manifests) as second:
+            until(lambda: second.said("Waiting to lead"), second)
+            create_version(client, first)
             # What it leaves is not done, and is nobody's failure.
             most = f"Working towards {VERSION}: {total - 1} of {total} done ("
-            until(lambda: said(client, "Progressing")["message"].startswith(most), log=first_log)
+            until(lambda: said(client, "Progressing")["message"].startswith(most), first)
             assert said(client, "Available")["status"] == said(client, "Failing")["status"] == "False"
-            first.terminate()
-            first.wait(30)
+            first.stop()
             # Given back, not run out.
-            until(lambda: holder() not in ("", first_holder), 10, second_log)
-            until(lambda: said(client, "Available")["status"] == "True", log=second_log)
+            until(lambda: holder() not in ("", first_holder), second, LEASE_LASTS / 2)
+            until(lambda: said(client, "Available")["status"] == "True", second)
             assert client.get(CONFIG_MAPS, "later", "default")
-    assert "later" not in first_log.read_text()
+    assert not first.said("later")
     assert holder() == ""

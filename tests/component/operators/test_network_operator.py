@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from network_operator import IMAGES, VERSION, network_operator, prepare
+from network_operator import IMAGES, network_operator, prepare
+from operator_process import VERSION, until
 from real_api import RealApi
 
-from falsework.kube.client import ApiError, Client, Object
+from falsework.kube.client import Client, Object
 from falsework.kube.resources import CLUSTER_OPERATORS, CONFIG_MAPS, DAEMON_SETS, NETWORKS, OPERATOR_NETWORKS
 from falsework.manifests.objects import named
 from falsework.operators.runtime.conditions import status_of
 
 PLACE = ("kube-flannel-ds", "kube-flannel")
 SPEC = {"clusterNetwork": [{"cidr": "10.244.0.0/16", "hostPrefix": 24}], "serviceNetwork": ["172.30.0.0/16"]}
-
-
-def until(look: Callable[[], object], log: Path, seconds: float = 15) -> None:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            if look():
-                return
-        except (ApiError, KeyError, StopIteration):
-            pass
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.02)
 
 
 def said(client: Client, kind: str) -> bool | None:
@@ -53,7 +40,7 @@ def roll_out(client: Client, nodes: int) -> None:
 
 
 def test_a_network_comes_up_is_kept_and_told(real_api: RealApi, tmp_path: Path) -> None:
-    client, log = real_api.client(), tmp_path / "log"
+    client = real_api.client()
     prepare(
         client,
         named("config.openshift.io/v1", "Network", "cluster", spec={**SPEC, "networkType": "OVNKubernetes"}),
@@ -66,40 +53,39 @@ def test_a_network_comes_up_is_kept_and_told(real_api: RealApi, tmp_path: Path) 
         ),
         named("operator.openshift.io/v1", "Network", "cluster", spec={"managementState": "Managed"}),
     )
-    with network_operator(real_api, log) as process:
-        until(lambda: daemon_set(client), log)
+    with network_operator(real_api, tmp_path / "log") as operator:
+        until(lambda: daemon_set(client), operator)
         pod = daemon_set(client)["spec"]["template"]["spec"]
         assert [one["image"] for one in (*pod["initContainers"], *pod["containers"])] == list(IMAGES.values())
-        until(lambda: said(client, "Available") is False, log)
+        until(lambda: said(client, "Available") is False, operator)
         status = client.get(NETWORKS, "cluster")["status"]
         # Of the loopback link, which is the way to this API.
         assert status["clusterNetworkMTU"] == 65536 - 50
         assert (status["networkType"], status["clusterNetwork"]) == ("Flannel", SPEC["clusterNetwork"])
 
         roll_out(client, 3)
-        until(lambda: said(client, "Available"), log, 2)
-        until(lambda: said(client, "Progressing") is False, log, 2)
+        until(lambda: said(client, "Available"), operator)
+        until(lambda: said(client, "Progressing") is False, operator)
         assert client.get(CLUSTER_OPERATORS, "network")["status"]["versions"][0]["version"] == VERSION
 
         # Somebody's change, and somebody's mistake.
         client.patch(DAEMON_SETS, PLACE[0], {"spec": {"template": {"spec": {"dnsPolicy": "ClusterFirst"}}}}, PLACE[1])
-        until(lambda: daemon_set(client)["spec"]["template"]["spec"]["dnsPolicy"] == "Default", log, 3)
+        until(lambda: daemon_set(client)["spec"]["template"]["spec"]["dnsPolicy"] == "Default", operator)
         client.patch(CONFIG_MAPS, "kube-flannel-cfg", {"data": {"net-conf.json": "{}"}}, PLACE[1])
         until(
-            lambda: "10.244" in client.get(CONFIG_MAPS, "kube-flannel-cfg", PLACE[1])["data"]["net-conf.json"], log, 3
+            lambda: "10.244" in client.get(CONFIG_MAPS, "kube-flannel-cfg", PLACE[1])["data"]["net-conf.json"], operator
         )
         client.delete(DAEMON_SETS, *PLACE)
-        until(lambda: daemon_set(client), log, 3)
+        until(lambda: daemon_set(client), operator)
 
         # Another backend: other pods. Another network: never.
         annotations = daemon_set(client)["spec"]["template"]["metadata"]["annotations"]
         wanted = {"spec": {"defaultNetwork": {"type": "Flannel", "flannelConfig": {"backend": "host-gw"}}}}
         client.patch(OPERATOR_NETWORKS, "cluster", wanted)
-        until(lambda: daemon_set(client)["spec"]["template"]["metadata"]["annotations"] != annotations, log, 3)
+        until(lambda: daemon_set(client)["spec"]["template"]["metadata"]["annotations"] != annotations, operator)
         client.patch(NETWORKS, "cluster", {"spec": {"clusterNetwork": [{"cidr": "10.9.0.0/16", "hostPrefix": 24}]}})
-        until(lambda: "Not applying unsafe configuration change" in log.read_text(), log, 5)
+        until(lambda: operator.said("Not applying unsafe configuration change"), operator)
         conf = json.loads(net_conf(client))
         assert (conf["Network"], conf["Backend"]) == ("10.244.0.0/16", {"Type": "host-gw"})
-        assert process.poll() is None
-    assert process.returncode == 0
-    assert "Forbidden" not in log.read_text()
+        assert operator.stop() == 0
+    assert "Forbidden" not in operator.log.read_text()

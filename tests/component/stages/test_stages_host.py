@@ -32,8 +32,7 @@ from falsework.stages.destroy import destroy
 from falsework.stages.events import EventLog, read_events
 from falsework.stages.findings import Level
 from host_snapshot import Snapshot, difference, snapshot
-
-RUNS = 10
+from kills import kills
 
 
 @pytest.fixture
@@ -145,7 +144,7 @@ def test_killed_at_moments_nobody_chose_it_goes_on(lab: Lab) -> None:
     started = time.monotonic()
     done(*up)
     whole = time.monotonic() - started
-    for _ in range(RUNS):
+    for _ in range(kills(2)):
         done("destroy", "--dir", lab.site_folder, "--yes", "--assets")
         with subprocess.Popen(falsework(*up), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
             moment = chance.uniform(0, whole)

@@ -42,6 +42,7 @@ CRDS = {
     "dnses.operator.openshift.io": ("DNS", "Cluster", [], True),
     "networks.operator.openshift.io": ("Network", "Cluster", [], True),
     "consoles.operator.openshift.io": ("Console", "Cluster", [], True),
+    "storages.operator.openshift.io": ("Storage", "Cluster", [], True),
     "machineapprovers.operator.openshift.io": ("MachineApprover", "Cluster", [], True),
     "machineconfigurations.operator.openshift.io": ("MachineConfiguration", "Cluster", [], True),
     "routes.route.openshift.io": ("Route", "Namespaced", [], True),

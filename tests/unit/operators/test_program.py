@@ -116,7 +116,7 @@ def program(status: OperatorStatus | None = None) -> tuple[Program, list[str]]:
 
 
 def tell(informer: Informer, event: WatchEvent) -> None:
-    informer._on_event(event)
+    informer._tell(event)
 
 
 def test_the_same_is_followed_once() -> None:

@@ -52,7 +52,8 @@ def test_up_goes_as_far_as_it_is_told(lab: Lab, recorder: Recorder, capsys: Capt
     assert main(["up"]) == 0
     assert recorder.ran == ["one", "two"]
     captured = capsys.readouterr()
-    assert captured.out == ""
+    assert "Done up to one. `falsework up --dir lab` goes on with two." in captured.out
+    assert "lab.falsework.test is up" in captured.out
     assert [line.split()[:2] for line in captured.err.splitlines()] == [["Do", "one"], ["Do", "one"], ["Do", "two"]]
     assert lab.root.stat().st_mode & 0o777 == 0o700
 

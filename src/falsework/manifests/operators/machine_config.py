@@ -55,7 +55,6 @@ def _operator(version: str, image: str) -> Manifests:
 
 
 def _server(version: str, image: str) -> Manifests:
-    join, join_mount = mounted_secret("machine-join", "/etc/mcs/join")
     certificate, certificate_mount = mounted_secret("machine-config-server-tls", "/etc/ssl/mcs")
     workload = Workload(
         prefix="0000_80_machine-config-server",
@@ -68,8 +67,11 @@ def _server(version: str, image: str) -> Manifests:
         version=version,
         image=image,
         cluster_rules=[rule(_GROUP, ("machineconfigs", "machineconfigpools"), READ)],
-        roles={_NAMESPACE: [core("configmaps", ("patch",), (_SERVED,))], **_INVENTORY},
-        volumes=[join, certificate],
-        mounts=[join_mount, certificate_mount],
+        roles={
+            _NAMESPACE: [core("configmaps", ("patch",), (_SERVED,)), core("secrets", READ, ("machine-join",))],
+            **_INVENTORY,
+        },
+        volumes=[certificate],
+        mounts=[certificate_mount],
     )
     return daemon_set_manifests(workload, node_selector={MASTER: ""})

@@ -50,16 +50,18 @@ class InventoryMachines(Mapping[str, KnownMachine]):
 
 
 class FetchedFromCluster:
-    """Who has fetched its config from a master's Machine Config Server, and whether the bootstrap machine is done."""
+    """Who has fetched its config from a master's Machine Config Server, and whether the bootstrap machine is done. That
+    the inventory has changed is noticed too: a machine that was unknown may be of the site now."""
 
-    def __init__(self, served: Look, bootstrap: Look, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, served: Look, bootstrap: Look, inventory: Look, clock: Callable[[], float] = time.time) -> None:
         self._served = served
         self._bootstrap = bootstrap
+        self._inventory = inventory
         self._clock = clock
         self._seen: tuple[str, ...] = ()
 
     def refresh(self) -> bool:
-        seen = tuple(version_of(look() or {}) for look in (self._served, self._bootstrap))
+        seen = tuple(version_of(look() or {}) for look in (self._served, self._bootstrap, self._inventory))
         changed, self._seen = seen != self._seen, seen
         return changed
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from falsework.csr.approver import Approver
 from falsework.csr.rules import Kind, Verdict, Why
 from falsework.errors import FalseworkError
+from falsework.kube.client import WatchEvent
 from falsework.kube.informer import Informer
 from falsework.kube.resources import CONFIG_MAPS, MACHINE_APPROVERS
 from falsework.operators.machine_approver.knowledge import FetchedFromCluster, InventoryMachines, Look
@@ -21,7 +22,8 @@ from falsework.operators.runtime.program import Program
 NAME = "machine-approver"
 NAMESPACE = "openshift-cluster-machine-approver"
 PORT = 9106
-_LOOK = 5.0
+_LOOK = 30.0
+"""Seconds between two looks at whether the approver is well; it looks at what has changed when it changes."""
 _STILL = 120.0
 """Seconds without a turn of its loop after which the approver counts as one that hangs."""
 
@@ -41,10 +43,11 @@ class Approval:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        inventory = self._follow(names.INVENTORY_NAMESPACE, names.INVENTORY)
         self._fetched = FetchedFromCluster(
-            self._follow(names.NAMESPACE, names.SERVED), self._follow("kube-system", "bootstrap")
+            self._follow(names.NAMESPACE, names.SERVED), self._follow("kube-system", "bootstrap"), inventory
         )
-        self._machines = InventoryMachines(self._follow(names.INVENTORY_NAMESPACE, names.INVENTORY))
+        self._machines = InventoryMachines(inventory)
         self._approver: Approver | None = None
         self._thread: threading.Thread | None = None
 
@@ -73,6 +76,7 @@ class Approval:
             self._program.log.info,
             component=NAME,
             left_to_others=self._is_left_to_others,
+            look=_LOOK,
         )
 
     def _is_left_to_others(self, verdict: Verdict) -> bool:
@@ -81,6 +85,11 @@ class Approval:
         unknown = verdict.why is Why.NOT_FETCHED and not self._fetched.bootstrap_is_complete
         return verdict.kind is Kind.OTHER or unknown
 
+    def _noticed(self, _: WatchEvent) -> None:
+        if self._approver is not None:
+            self._approver.look_around()
+
     def _follow(self, namespace: str, name: str) -> Look:
         informer: Informer = self._program.follow(CONFIG_MAPS, namespace, fields=f"metadata.name={name}")
+        informer.listen(self._noticed)
         return lambda: informer.get(name, namespace)

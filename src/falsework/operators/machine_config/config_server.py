@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,16 +17,13 @@ from falsework.config_server.source import BadConfigError, NoSuchConfigError, Po
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client, Object
 from falsework.kube.informer import Informer, follow, version_of
-from falsework.kube.resources import CONFIG_MAPS, MACHINE_CONFIG_POOLS, MACHINE_CONFIGS
+from falsework.kube.resources import CONFIG_MAPS, MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, SECRETS
 from falsework.kube.trouble import Trouble
 from falsework.operators.machine_config import names
 from falsework.operators.machine_config.served import ServedInCluster
 from falsework.web.door import Certificate
-from falsework.web.watched import stamp
 
 POOLS = ("master", "worker")
-JOIN = "/etc/mcs/join"
-"""Where the pod has the machines' kubeconfigs."""
 CERTIFICATES = "/etc/ssl/mcs"
 
 
@@ -40,7 +38,7 @@ def main(words: Sequence[str]) -> int:
         return 1
     complain(f"starts, of release {options.release_version or 'unknown'}")
     trouble = Trouble(complain)
-    site, source = FollowedSite(client, trouble), FollowedPools(client, options.join, trouble)
+    site, source = FollowedSite(client, trouble), FollowedPools(client, trouble)
     # Whoever is sent here by a load balancer gets an answer, not a "not yet".
     site.wait_known()
     source.wait_known()
@@ -86,16 +84,23 @@ def _site_in(body: Object | None) -> tuple[KnownSite, str]:
 
 
 class FollowedPools:
-    """Pools and rendered configs out of the API; what machines join with out of the mounted Secret."""
+    """Pools and rendered configs, and what machines join with. The Secret is followed, not mounted: a kubelet brings
+    a change of it into its pods a minute late, and a new machine is there before."""
 
-    def __init__(self, client: Client, join: Path, trouble: Trouble) -> None:
-        self._join = join
+    def __init__(self, client: Client, trouble: Trouble) -> None:
         self._pools = follow(client, MACHINE_CONFIG_POOLS, on_trouble=trouble.tell)
         self._configs = follow(client, MACHINE_CONFIGS, keep=_rendered_only, on_trouble=trouble.tell)
+        self._join = follow(
+            client,
+            SECRETS,
+            namespace=names.NAMESPACE,
+            fields=f"metadata.name={names.JOIN_SECRET}",
+            on_trouble=trouble.tell,
+        )
         self._served: dict[str, PoolConfig] = {}
 
     def wait_known(self) -> None:
-        informers: tuple[Informer, ...] = (self._pools, self._configs)
+        informers: tuple[Informer, ...] = (self._pools, self._configs, self._join)
         for informer in informers:
             informer.wait_synced()
 
@@ -114,11 +119,11 @@ class FollowedPools:
         return known
 
     def join_credential(self, node: str) -> tuple[object, bytes]:
-        file = self._join / node
-        try:
-            return stamp(file), file.read_bytes()
-        except OSError as error:
-            raise BadConfigError(f"{file} cannot be read: {error.strerror}") from None
+        found = self._join.get(names.JOIN_SECRET, names.NAMESPACE) or {}
+        encoded = (found.get("data") or {}).get(node)
+        if not encoded:
+            raise BadConfigError(f"Secret {names.NAMESPACE}/{names.JOIN_SECRET} has nothing for {node}")
+        return encoded, base64.b64decode(encoded)
 
 
 def config_to_serve(pool: Object) -> str | None:
@@ -140,7 +145,6 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="cluster-machine-config-server", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, help="default: as the pod's service account")
     parser.add_argument("--release-version", default="", help="for the log")
-    parser.add_argument("--join", type=Path, default=Path(JOIN), help="a kubeconfig for each machine, by its full name")
     parser.add_argument("--certificates", type=Path, default=Path(CERTIFICATES), help="has tls.crt and tls.key")
     parser.add_argument("--address", default="0.0.0.0")
     parser.add_argument("--port", type=int, default=PORT)

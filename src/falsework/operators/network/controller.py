@@ -15,6 +15,7 @@ from falsework.operators.runtime.conditions import Condition, condition, status_
 from falsework.operators.runtime.controller import Controller, always
 from falsework.operators.runtime.kept_objects import KeptObjects
 from falsework.operators.runtime.program import Program
+from falsework.operators.runtime.rollouts import roll_out_of
 
 NAME = "cluster"
 MANAGER = "network-operator"
@@ -85,12 +86,10 @@ def check_unmoved(config: Object) -> None:
 
 def conditions_of(daemon_set: Object | None, *, was_available: bool) -> list[Condition]:
     """Available from the first time on that all nodes had it, while any of them has it."""
-    status = (daemon_set or {}).get("status") or {}
-    wanted, ready = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
-    seen = daemon_set is not None and status.get("observedGeneration", 0) >= daemon_set["metadata"]["generation"]
-    everywhere = seen and wanted > 0 and min(ready, status.get("updatedNumberScheduled", 0)) >= wanted
+    rolled = roll_out_of(daemon_set)
+    wanted, ready = rolled.wanted, rolled.available
     what = f'DaemonSet "/{flannel.NAMESPACE}/{flannel.DAEMON_SET}"'
-    if everywhere:
+    if rolled.is_complete:
         return [
             condition("FlannelAvailable", True, "AsExpected", f"{what} is on all {wanted} nodes"),
             condition("FlannelProgressing", False, "AsExpected"),

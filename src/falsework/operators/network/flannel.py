@@ -19,7 +19,7 @@ DAEMON_SET = "kube-flannel-ds"
 
 _LABELS = {"app": "flannel", "k8s-app": "flannel", "tier": "node"}
 _HASH = "falsework.io/config-hash"
-_HEALTH_PORT = 9110
+_HEALTH_PORT = 9113
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -49,17 +50,28 @@ class Health:
                 f"{address}:{port} cannot be listened on", cause=str(error.strerror), fix="name another: --listen"
             ) from None
         self._server.daemon_threads = True
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="health", daemon=True)
 
     @property
     def port(self) -> int:
         return int(self._server.server_address[1])
 
     def start(self) -> None:
-        threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
+        self._thread.start()
 
     def stop(self) -> None:
-        self._server.shutdown()
+        self._ended.set()
+        # Whoever waits for the next client is told that there will be none.
+        self._server.socket.shutdown(socket.SHUT_RDWR)
+        if self._thread.ident is not None:
+            self._thread.join()
         self._server.server_close()
+
+    def _serve(self) -> None:
+        """Not `serve_forever`, which looks twice a second whether it is to end."""
+        while not self._ended.is_set():
+            self._server.handle_request()
 
     def answer(self, path: str) -> tuple[HTTPStatus, str]:
         match path.partition("?")[0]:

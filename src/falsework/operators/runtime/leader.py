@@ -54,6 +54,8 @@ class Leader:
         self._clock = clock
         self._seen: tuple[Any, ...] = ()
         self._seen_at = 0.0
+        self._held: Object | None = None
+        """The Lease as we have left it: as long as nobody else touches it, there is no need to read it."""
         self._ended = threading.Event()
         self._kept = 0.0
         self._keeper: threading.Thread | None = None
@@ -101,6 +103,8 @@ class Leader:
 
     def _try(self) -> str | None:
         """Take it if it is free, or keep it; otherwise, who has it."""
+        if self._renewed():
+            return None
         lease = self._read()
         if lease is None:
             namespace, name = self._where
@@ -110,7 +114,7 @@ class Leader:
                 "metadata": {"name": name, "namespace": namespace},
                 "spec": self._spec({}),
             }
-            self._client.create(LEASES, body, namespace)
+            self._held = self._client.create(LEASES, body, namespace)
             return None
         spec = lease.get("spec") or {}
         holder = str(spec.get("holderIdentity") or "")
@@ -121,9 +125,21 @@ class Leader:
         if holder and holder != self._identity and self._clock() < self._seen_at + lasts:
             return holder
         # With the version that was read: of two that take it, one is refused.
-        lease["spec"] = self._spec(spec)
-        self._client.replace(LEASES, lease)
+        self._held = self._client.replace(LEASES, {**lease, "spec": self._spec(spec)})
         return None
+
+    def _renewed(self) -> bool:
+        """Whether it is as we have left it, and renewed by that."""
+        held, self._held = self._held, None
+        if held is None:
+            return False
+        try:
+            self._held = self._client.replace(LEASES, {**held, "spec": self._spec(held["spec"])})
+        except ApiError as error:
+            if not error.is_conflict and not error.is_missing:
+                raise
+            return False
+        return True
 
     def _spec(self, old: Object) -> Object:
         moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -20,7 +20,8 @@ from falsework.operators.runtime.operator_status import NAME, OperatorStatus
 from falsework.operators.runtime.options import parsed_options
 from falsework.operators.runtime.program import Program
 
-LEASE_LASTS, LEASE_RENEW, LEASE_RETRY = 15.0, 5.0, 1.0
+LEASE_LASTS, LEASE_RENEW, LEASE_RETRY = 60.0, 20.0, 1.0
+"""Seconds. It has run out before the pods of a node that is gone are made elsewhere, so nobody waits for it then."""
 
 
 def operator_main(
@@ -64,7 +65,7 @@ def operator_main(
         )
         if resource is not None and program.status is not None:
             objects = program.follow(resource, object_namespace)
-            program.listen(objects, program.status.noticed)
+            objects.listen(program.status.noticed)
             reported = cluster_operator or name.removesuffix("-operator")
             add_cluster_operator(program, objects, reported, object_name, object_namespace)
         build(program)

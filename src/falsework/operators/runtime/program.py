@@ -51,7 +51,6 @@ class Program:
 
     def __post_init__(self) -> None:
         self._followed: dict[tuple[object, ...], Informer] = {}
-        self._listeners: dict[int, list[Callable[[WatchEvent], None]]] = {}
         self.workers: list[Worker] = []
         self._trouble = Trouble(self.log.warning)
 
@@ -67,28 +66,16 @@ class Program:
         where = (resource, namespace, labels, fields, keep)
         known = self._followed.get(where)
         if known is None:
-            listeners: list[Callable[[WatchEvent], None]] = []
-
-            def tell(event: WatchEvent) -> None:
-                for listener in listeners:
-                    listener(event)
-
             known = self._followed[where] = Informer(
                 self.client,
                 resource,
-                tell,
                 namespace=namespace,
                 labels=labels,
                 fields=fields,
                 keep=keep,
                 on_trouble=self._trouble.tell,
             )
-            self._listeners[id(known)] = listeners
         return known
-
-    def listen(self, informer: Informer, listener: Callable[[WatchEvent], None]) -> None:
-        """To one that `follow` gave. For what is quick: it is called in the informer's thread."""
-        self._listeners[id(informer)].append(listener)
 
     def add(self, controller: Controller) -> Worker:
         """It can be woken by hand, too."""
@@ -96,7 +83,7 @@ class Program:
         worker = Worker(controller, log, lambda lasting: self._degraded(controller, lasting))
         self.workers.append(worker)
         for informer, key in controller.wakes:
-            self.listen(informer, _waker(worker, key, log))
+            informer.listen(_waker(worker, key, log))
         return worker
 
     def start_following(self) -> None:
