@@ -62,7 +62,9 @@ def add_image(
     layers: list[str],
     *,
     entrypoint: Iterable[str] = (),
-    stop_signal: str | None = None,
+    arguments: Iterable[str] = (),
+    user: str = "",
+    stop_signal: str = "",
     env: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Image:
@@ -72,10 +74,13 @@ def add_image(
         "Labels": {"org.opencontainers.image.version": version, **(labels or {})},
         "WorkingDir": "/",
     }
-    if command := list(entrypoint):
-        settings["Entrypoint"] = command
-    if stop_signal:
-        settings["StopSignal"] = stop_signal
+    given = {
+        "Entrypoint": list(entrypoint),
+        "Cmd": list(arguments),
+        "User": user,
+        "StopSignal": stop_signal,
+    }
+    settings |= {key: value for key, value in given.items() if value}
     config = {
         "architecture": "amd64",
         "os": "linux",

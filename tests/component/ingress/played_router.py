@@ -204,4 +204,3 @@ def haproxy(place: Place, log: Path) -> Iterator[subprocess.Popen[bytes]]:
         finally:
             child.send_signal(signal.SIGTERM)
             child.wait(30)
-
