@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import http.client
 import json
@@ -26,6 +25,7 @@ from falsework.kube.client import Client, Object
 from falsework.kube.resources import ENDPOINT_SLICES, NAMESPACES, ROUTES, SECRETS
 from falsework.manifests.objects import named, secret
 from falsework.manifests.operators.ingress import ROUTER_NAMESPACE, router_rights
+from falsework.operators.ingress.deployment import haproxy_command
 from falsework.operators.router.config import Place
 
 DOMAIN = "apps.ocp4.example.com"
@@ -197,8 +197,6 @@ def router_under_test(api: RealApi, folder: Path, namespace: str) -> Iterator[Ro
 
 @contextlib.contextmanager
 def haproxy(place: Place, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    from falsework.operators.ingress.deployment import haproxy_command
-
     words = ["setpriv", "--pdeathsig", "KILL", "--", *haproxy_command(place)]
     with log.open("ab") as output, subprocess.Popen(words, stdout=output, stderr=output) as child:
         try:
@@ -206,7 +204,3 @@ def haproxy(place: Place, log: Path) -> Iterator[subprocess.Popen[bytes]]:
         finally:
             child.send_signal(signal.SIGTERM)
             child.wait(30)
-
-
-def data_of(body: Object, key: str) -> bytes:
-    return base64.b64decode(body["data"][key])

@@ -68,9 +68,7 @@ def client(cluster_api: RealApi) -> Iterator[Client]:
 def operator(
     client: Client, cluster_api: RealApi, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OperatorProcess]:
-    rights = ingress.manifests(VERSION, IMAGES)["0000_50_ingress_03_rbac.yaml"]
-    routers = ingress.router_rights()
-    account = account_of(cluster_api, {"operator_rbac.yaml": [body for body in rights if body not in routers]})
+    account = account_of(cluster_api, ingress.manifests(VERSION, IMAGES))
     log = tmp_path_factory.mktemp("ingress-operator") / "log"
     images = [f"--image={name}={reference}" for name, reference in IMAGES.items()]
     with operator_process(cluster_api, [*POD, ingress.NAME], account, log, *images) as process:

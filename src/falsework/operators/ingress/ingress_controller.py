@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from falsework.errors import FalseworkError
 from falsework.kube.client import ApiError, Object, WatchEvent
-from falsework.kube.informer import key_of
+from falsework.kube.informer import Key, key_of
 from falsework.kube.resources import INGRESS_CLASSES, KUBE_INGRESSES, ROUTES, SECRETS, SERVICES
 from falsework.manifests.operators.ingress import INGRESS_CONTROLLER
 from falsework.operators.ingress.ingress_routes import OWNED_BY, is_ours, named_by, routes_of
@@ -13,10 +13,13 @@ from falsework.operators.runtime.controller import Wake, always
 from falsework.operators.runtime.kept_objects import KeptObjects
 from falsework.operators.runtime.program import Program
 
+_REFUSED = (400, 422)
+"""How the API says that a route cannot be as it is."""
+
 
 class IngressController:
     def __init__(self, program: Program) -> None:
-        self._client, self._log = program.client, program.log
+        self._client, self._events = program.client, program.events
         self._kept = KeptObjects(program.client, program.events, program.name)
         self._ingresses = program.follow(KUBE_INGRESSES)
         self._classes = program.follow(INGRESS_CLASSES)
@@ -25,6 +28,7 @@ class IngressController:
         # Of Secrets only that they are there: what is in them is read when an Ingress names them.
         self._secrets = program.follow(SECRETS, fields="type=kubernetes.io/tls", keep=_metadata_alone)
         self._needed: set[tuple[str, str, str]] = set()
+        self._faults: dict[Key, str] = {}
         self.wakes: list[Wake] = [
             *((informer, always) for informer in (self._ingresses, self._classes, self._routes)),
             (self._services, self._if_needed),
@@ -39,25 +43,31 @@ class IngressController:
         }
         ours = [body for body in self._ingresses.objects() if is_ours(body, classes)]
         self._needed = {(kind, key_of(body)[0], name) for body in ours for kind, name in named_by(body)}
-        troubles = []
+        faults: dict[Key, str] = {}
         kept = set()
         for ingress in ours:
             try:
-                wanted = self._routes_of(ingress)
+                routes = [self._kept.keep(ROUTES, route, self._routes) for route in self._routes_of(ingress)]
             except FalseworkError as error:
-                # Its own fault, and its own alone.
-                namespace, name = key_of(ingress)
-                troubles.append(f"Ingress {namespace}/{name}: {error.what}")
+                if isinstance(error, ApiError) and error.status not in _REFUSED:
+                    raise
+                # Its own fault, and its own alone: what it has been served by stays.
+                faults[key_of(ingress)] = error.cause or error.what
                 kept |= {key_of(route) for route in self._owned(ingress)}
                 continue
-            kept |= {key_of(route) for route in wanted}
-            self._tell(ingress, [self._kept.keep(ROUTES, route, self._routes) for route in wanted])
+            kept |= {key_of(route) for route in routes}
+            self._tell(ingress, routes)
         for route in self._routes.objects():
             if key_of(route) not in kept:
                 namespace, name = key_of(route)
                 self._kept.remove(ROUTES, name, namespace, self._routes)
-        for trouble in troubles:
-            self._log.warning(trouble)
+        self._complain(faults)
+
+    def _complain(self, faults: dict[Key, str]) -> None:
+        for (namespace, name), fault in faults.items():
+            if self._faults.get((namespace, name)) != fault:
+                self._events.warning("IngressRefused", f"Ingress {namespace}/{name} makes no routes: {fault}")
+        self._faults = faults
 
     def _routes_of(self, ingress: Object) -> list[Object]:
         namespace = ingress["metadata"]["namespace"]

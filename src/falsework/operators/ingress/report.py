@@ -7,6 +7,7 @@ from falsework.kube.client import Object
 from falsework.operators.ingress.deployment import DEPLOYMENT, PLACE, SELECTOR
 from falsework.operators.ingress.settings import HOST_NETWORK, Settings
 from falsework.operators.runtime.conditions import Condition, condition
+from falsework.operators.runtime.rollouts import is_complete
 
 
 def status_of_routers(settings: Settings, live: Object | None, generation: int) -> Object:
@@ -23,19 +24,15 @@ def status_of_routers(settings: Settings, live: Object | None, generation: int) 
 
 def conditions_of(settings: Settings, live: Object | None) -> list[Condition]:
     """Available while one router is; at work until all are, and are as they are to be."""
-    status = (live or {}).get("status") or {}
-    available = status.get("availableReplicas", 0)
-    seen = live is not None and status.get("observedGeneration", 0) >= live["metadata"]["generation"]
-    updated = status.get("updatedReplicas", 0) if seen else 0
-    is_there = available > 0 or (seen and settings.replicas == 0)
-    is_complete = seen and min(available, updated) >= settings.replicas
+    available = ((live or {}).get("status") or {}).get("availableReplicas", 0)
+    is_there, is_done = available > 0 or settings.replicas == 0, is_complete(live)
     counted = f"{available} of {settings.replicas} routers of the deployment {DEPLOYMENT} are available"
     reason = "AsExpected" if is_there else "DeploymentUnavailable"
     return [
         condition("Admitted", True, "Valid"),
         condition("Available", is_there, reason, counted),
         condition("DeploymentAvailable", is_there, reason, counted),
-        condition("Progressing", not is_complete, "AsExpected" if is_complete else "RollingOut", counted),
+        condition("Progressing", not is_done, "AsExpected" if is_done else "RollingOut", counted),
         condition("Degraded", False, "AsExpected"),
     ]
 

@@ -92,6 +92,8 @@ class RouterController:
         """Which of the routes that are new or changed it is. The others go on being served."""
         good = [route for route in routes if self._served.get(route.key) == route]
         suspects = [route for route in routes if self._served.get(route.key) != route]
+        # If it does not take these either, it is no route's fault: such as a port somebody else has.
+        self._use(self._config(good), good)
         refused = self._refused_among(good, suspects)
         marks = {key_of(body): _mark(body) for body in bodies}
         for route in refused:
@@ -103,9 +105,7 @@ class RouterController:
         try:
             self._use(self._config([*good, *suspects]), [*good, *suspects])
         except RefusedError:
-            if not suspects:
-                raise
-            if len(suspects) == 1:
+            if len(suspects) <= 1:
                 return list(suspects)
             half = len(suspects) // 2
             refused = self._refused_among(good, suspects[:half])

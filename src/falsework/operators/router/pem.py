@@ -20,7 +20,7 @@ def pair_fault(pem: str) -> str:
             file.flush()
             # A password is never asked for: there is nobody to give one.
             context.load_cert_chain(f"/proc/self/fd/{file.fileno()}", password="")
-    except ssl.SSLError as error:
+    except (ssl.SSLError, ValueError) as error:
         return f"it cannot be used: {_reason(error)}"
     return ""
 
