@@ -82,7 +82,7 @@ def _logs_in(facts: Facts) -> Verdict:
 
 
 def _api(guide: Guide) -> Iterator[Check]:
-    by_name = f"curl -sk https://{guide.facts.site.api_host}:6443/healthz"
+    by_name = f"curl -sSk https://{guide.facts.site.api_host}:6443/healthz"
     yield guide.in_shell(
         "api/by-name",
         _API,
@@ -96,7 +96,7 @@ def _api(guide: Guide) -> Iterator[Check]:
 
 
 def _localhost(guide: Guide, name: str, section: str) -> Check:
-    quietly = "curl -sk https://localhost:6443/healthz"
+    quietly = "curl -sSk https://localhost:6443/healthz"
     command = "curl -k https://localhost:6443/healthz"
     return guide.on_bootstrap(
         name,

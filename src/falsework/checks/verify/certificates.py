@@ -13,6 +13,7 @@ from falsework.checks.verify.own import own
 from falsework.checks.verify.said import short
 from falsework.kube.client import Object
 from falsework.site import ports
+from falsework.site.problems import counted
 
 _LEAST = 0.05
 """The part of a certificate's life that must be left."""
@@ -99,4 +100,6 @@ def _judged(certificates: list[tuple[str, bytes]], now: datetime, wrong: list[st
         return failed(short("; ".join(problems)))
     if first is None:
         return passed("there are none")
-    return passed(f"{len(certificates)} certificates; the first to expire is {first[1]}, {first[0]:%Y-%m-%d %H:%M} UTC")
+    return passed(
+        f"{counted(len(certificates), 'certificate')}; the first to expire is {first[1]}, {first[0]:%Y-%m-%d %H:%M} UTC"
+    )

@@ -23,7 +23,7 @@ SILENCE = 10.0
 _KEPT = 1 << 20
 _NO_TIME = 124
 """The exit code of `timeout`."""
-_FOR_TERMINALS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\^[@D]\x08\x08|^\^[@D]|[\x00\x07\x08]")
+_FOR_TERMINALS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\^D\x08\x08|\^@|[\x00\x07\x08]")
 
 
 @dataclass

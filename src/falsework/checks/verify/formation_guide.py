@@ -96,7 +96,7 @@ def _masters(guide: Guide) -> Iterator[Check]:
         "curl -k https://api.${CLUSTER_DOMAIN}:6443/healthz",
         "ok",
         is_exactly("ok"),
-        as_run=f"curl -sk https://{site.api_host}:6443/healthz",
+        as_run=f"curl -sSk https://{site.api_host}:6443/healthz",
         because="this cluster's domain",
     )
     for index, machine in enumerate(site.masters):
@@ -116,7 +116,7 @@ def _masters(guide: Guide) -> Iterator[Check]:
             f"curl -k https://${{MASTER{index}_IP}}:6443/healthz",
             "ok",
             is_exactly("ok"),
-            as_run=f"curl -sk https://{machine.address}:6443/healthz",
+            as_run=f"curl -sSk https://{machine.address}:6443/healthz",
             because="this master's address",
         )
 

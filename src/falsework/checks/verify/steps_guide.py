@@ -33,7 +33,7 @@ _REQUIRED = (
 
 def checks(facts: Facts) -> Iterator[Check]:
     guide = Guide(facts, FILE)
-    added = "journalctl -b -u kubelet.service --no-pager | grep -m1 'SyncLoop ADD.*source=\"file\"'"
+    added = "journalctl -b -u kubelet.service --no-pager | grep -m1 'SyncLoop ADD.*source=\"file\" pods=.[^]]'"
     yield guide.on_bootstrap(
         "etcd/kubelet",
         _ETCD,
