@@ -20,7 +20,7 @@ from falsework.assets.ignition import files_in
 from falsework.bootstrap.machine_config_server import CONFIGS
 from falsework.site.model import Site
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 BOOT = "3a7c3b0e-53a1-4f6e-8a5d-2f5a6f0c1b77"
 
 

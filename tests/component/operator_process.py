@@ -71,7 +71,7 @@ def operator_process(
     finally:
         child.send_signal(signal.SIGTERM)
         try:
-            child.wait(15)
+            child.wait(60)
         finally:
             operator.kill()
 

@@ -41,6 +41,7 @@ COMMANDS = {
     "exec": "Run a command in a machine",
     "ssh": "Log in to a machine, or run a command there, by its SSH server",
     "forward": "Offer the lab's API server on a loopback port of this host",
+    "conformance": "Run Kubernetes' own conformance tests against the lab's cluster",
     "completion": "Print a script with which bash, zsh or fish completes these commands",
     "test": "Run Falsework's own tests",
     "bench": "Run one of Falsework's benchmarks",

@@ -18,9 +18,17 @@ ROOT = Path(__file__).parents[3]
 SUITES = ("unit", "component", "cluster")
 SOAK = "soak"
 """Whole virtual hosts: too slow to be part of `all`."""
-WHOLE_HOST = ("lab", "machines", "stages", "operators/test_flannel.py", "release/test_images.py")
-"""Of the component tests those that compare the host before and after, or make what such a comparison would see: one
-after the other. Beside them run all others, which wait for their daemons as much as these wait for their machines."""
+MACHINES = (
+    "bootstrap/test_bootstrap_machine.py",
+    "helper/test_helper_machine.py",
+    "lab",
+    "machines",
+    "operators/test_flannel.py",
+    "release",
+    "stages",
+)
+"""The component tests that make machines or what machines are made of. Some compare the host before and after, so they
+run one after the other. All others run at the same time: while these wait for machines, those use the processors."""
 FAILED = "FAILED"
 MEMORY = "/dev/shm"
 
@@ -88,6 +96,6 @@ def _steps(part: str, arguments: list[str]) -> list[list[list[str]]]:
     if not any((ROOT / folder).rglob("test_*.py")):
         return []
     if part == "component" and not arguments:
-        whole_host = [f"{folder}/{name}" for name in WHOLE_HOST]
-        return [[["pytest", folder, *(f"--ignore={path}" for path in whole_host)], ["pytest", *whole_host]]]
+        machines = [f"{folder}/{name}" for name in MACHINES]
+        return [[["pytest", folder, *(f"--ignore={path}" for path in machines)], ["pytest", *machines]]]
     return [[["pytest", folder, *arguments]]]

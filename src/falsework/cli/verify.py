@@ -40,11 +40,18 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", dest="form", choices=tuple(FORMS), default="table", help="the form (default: table)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write it there instead of printing it")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=runner.LIMIT,
+        metavar="SECONDS",
+        help="for all checks together; what has not been asked by then has failed (default: %(default).0f)",
+    )
     parser.add_argument("--list", action="store_true", help="list the checks with their sources; ask nobody")
 
 
 def run(options: argparse.Namespace) -> int:
-    facts = _facts(options.dir)
+    facts = _facts(options.dir, options.limit)
     checks = runner.chosen(all_checks(facts), options.only)
     if options.list:
         for check in checks:
@@ -64,8 +71,8 @@ def run(options: argparse.Namespace) -> int:
     return int(any(result.verdict.outcome is Outcome.FAIL for result in results))
 
 
-def _facts(folder: Path) -> Facts:
+def _facts(folder: Path, limit: float) -> Facts:
     view = view_of(folder)
     provider = provider_of(view.lab)
-    commands = Commands(view, provider, time.monotonic() + runner.LIMIT)
+    commands = Commands(view, provider, time.monotonic() + limit)
     return Facts(view.site, view.lab, provider, commands, Snapshot(lab_client(view, _PATIENCE)))

@@ -17,6 +17,7 @@ class Host:
     """Tests put a host of their own in its place."""
 
     proc = Path("/proc")
+    modules = Path("/lib/modules")
     netns = Path("/run/netns")
 
     def is_root(self) -> bool:
@@ -44,6 +45,14 @@ class Host:
             return int((self.proc / "sys" / name.replace(".", "/")).read_text())
         except (OSError, ValueError):
             return None
+
+    def can_mount(self, file_system: str) -> bool:
+        """Whether the kernel knows it, or has a module for it, which it loads by itself when it is needed."""
+        if file_system in (self.proc / "filesystems").read_text().split():
+            return True
+        module = f"/{file_system}.ko"
+        lists = (self.modules / os.uname().release / name for name in ("modules.dep", "modules.builtin"))
+        return any(module in path.read_text() for path in lists if path.exists())
 
     def open_files_limit(self) -> int:
         return resource.getrlimit(resource.RLIMIT_NOFILE)[1]

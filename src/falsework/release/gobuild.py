@@ -33,19 +33,29 @@ class GoBuilder:
         """Compile a unit whose modules have been downloaded; return program → file below `output`."""
         flags = {"go": "-s -w -buildid=", "dynamic": "-s -w -buildid= -linkmode=external"}[unit.linking]
         stamps = " ".join(f"-X {variable}={value}" for variable, value in unit.stamps.items())
-        self._sandboxed(
-            unit.name,
-            output,
-            *("/usr/local/go/bin/go", "-C", "/src", "build", "-mod=readonly", "-trimpath", "-buildvcs=false"),
+        options = (
+            *("-mod=readonly", "-trimpath", "-buildvcs=false"),
             # Debugging tables would be compiled only to be stripped.
             *("-gcflags=all=-dwarf=false", f"-ldflags={flags} {stamps}", f"-tags={','.join(unit.tags)}"),
             *self._without(unit, output),
-            *("-o", "/out/", *unit.binaries.values()),
-            cgo=unit.linking != "go",
         )
-        return {
-            name: (output / _default_name(package)).rename(output / name) for name, package in unit.binaries.items()
-        }
+
+        def go(*words: str) -> None:
+            command = ("/usr/local/go/bin/go", "-C", "/src", *words)
+            self._sandboxed(unit.name, output, *command, cgo=unit.linking != "go")
+
+        go("build", *options, "-o", "/out/", *unit.binaries.values())
+        for name, package in unit.tests.items():
+            go("test", "-c", "-vet=off", *options, "-o", f"/out/{name}", package)
+        for name, package in unit.binaries.items():
+            (output / _default_name(package)).rename(output / name)
+        for name, file in unit.files.items():
+            shutil.copyfile(self._module(unit) / file, output / name)
+        return {name: output / name for name in unit.outputs}
+
+    def _module(self, unit: GoUnit) -> Path:
+        """The unit's first module, as it was downloaded."""
+        return self.caches / "mod" / f"{unit.modules[0]}@v{unit.version}"
 
     def _without(self, unit: GoUnit, output: Path) -> list[str]:
         """Where packages are left out, have Go take the module from a copy in which they are empty."""
@@ -53,7 +63,7 @@ class GoBuilder:
             return []
         copy = output / "module"
         module = unit.modules[0]
-        shutil.copytree(self.caches / "mod" / f"{module}@v{unit.version}", copy)
+        shutil.copytree(self._module(unit), copy)
         for package in unit.without:
             folder = copy / package
             for file in folder.iterdir():

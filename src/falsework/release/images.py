@@ -47,7 +47,9 @@ def component_image(cache: Cache, spec: ImageSpec, parts: dict[str, Part], epoch
         if spec.certificates:
             entries += certificate_entries(parts[OS_ROOT].path, epoch)
         layers = [*base, oci.add_layer(cache, entries)]
-        return oci.add_image(cache, spec.name, spec.version, layers, entrypoint=spec.entrypoint)
+        return oci.add_image(
+            cache, spec.name, spec.version, layers, entrypoint=spec.entrypoint, stop_signal=spec.stop_signal
+        )
 
     inputs = [dataclasses.asdict(spec), base, [parts[name].digest for name in used], epoch]
     return assembled(cache, spec.name, spec.version, inputs, __file__, make)

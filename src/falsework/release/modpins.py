@@ -28,7 +28,7 @@ def pin_modules(unit: GoUnit, payload: Payload, goroot: Path, caches: Path) -> N
         go("mod", "init", f"falsework.internal/release/{unit.name}")
     requirements = [f"-require={module}@v{unit.version}" for module in unit.modules]
     # Programs of our own are found by their main.go; those of others have to be named, or tidying drops them.
-    programs = [f"-tool={package}" for package in unit.binaries.values() if not _is_own(package)]
+    programs = [f"-tool={package}" for package in (unit.binaries | unit.tests).values() if not _is_own(package)]
     go("mod", "edit", *requirements, *programs)
     for module in unit.modules:
         if staged := _staged(json.loads(go("mod", "download", "-json", f"{module}@v{unit.version}"))):

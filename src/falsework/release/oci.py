@@ -62,6 +62,9 @@ def add_image(
     layers: list[str],
     *,
     entrypoint: Iterable[str] = (),
+    arguments: Iterable[str] = (),
+    user: str = "",
+    stop_signal: str = "",
     env: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Image:
@@ -71,8 +74,13 @@ def add_image(
         "Labels": {"org.opencontainers.image.version": version, **(labels or {})},
         "WorkingDir": "/",
     }
-    if command := list(entrypoint):
-        settings["Entrypoint"] = command
+    given = {
+        "Entrypoint": list(entrypoint),
+        "Cmd": list(arguments),
+        "User": user,
+        "StopSignal": stop_signal,
+    }
+    settings |= {key: value for key, value in given.items() if value}
     config = {
         "architecture": "amd64",
         "os": "linux",

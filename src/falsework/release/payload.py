@@ -40,6 +40,10 @@ class GoUnit:
     """The upstream modules that have this version."""
     binaries: dict[str, str]
     """Program name → Go package."""
+    tests: dict[str, str] = field(default_factory=dict)
+    """Program name → Go package whose tests are the program."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Name → file of the first module that comes along as it is."""
     aligned: bool = False
     """Whether modules shared with Kubernetes are raised to the versions Kubernetes has."""
     tags: tuple[str, ...] = ()
@@ -49,6 +53,11 @@ class GoUnit:
     """`go`: no C code, static. `dynamic`: with C code, against the OS image's libraries."""
     without: tuple[str, ...] = ()
     """Packages of the first module that are compiled as if they were empty."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """What is built, by name."""
+        return (*self.binaries, *self.tests, *self.files)
 
     @property
     def source(self) -> str:
@@ -100,6 +109,8 @@ class ImageSpec:
     entrypoint: tuple[str, ...]
     base: str | None = None
     certificates: bool = False
+    stop_signal: str = ""
+    """What asks it to end, if not SIGTERM."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +158,7 @@ def parse_payload(what: dict[str, Any], lock: dict[str, Any]) -> Payload:
             entrypoint=(entry.get("start") or f"/usr/bin/{programs[0]}",),
             base=entry.get("base"),
             certificates=entry.get("certificates", False),
+            stop_signal=entry.get("stop_signal", ""),
         )
     return Payload(
         version=what["version"],

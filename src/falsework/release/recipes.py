@@ -181,7 +181,7 @@ class CompiledRecipe(Recipe):
 
 class GoRecipe(CompiledRecipe):
     def __init__(self, unit: GoUnit, workshop: Workshop) -> None:
-        super().__init__(unit, tuple(unit.binaries), unit, workshop)
+        super().__init__(unit, unit.outputs, unit, workshop)
 
     def key(self) -> str:
         modules = {path.name: path.read_text() for path in sorted((MODULES / self.name).iterdir())}

@@ -198,6 +198,14 @@ def limits(context: Context) -> Iterator[Finding]:
         yield ok(f"limits: {tasks} processes, {files} open files each")
 
 
+def nfs_client(context: Context) -> Iterator[Finding]:
+    """Machines share this kernel, which mounts pods' NFS volumes. The helper's NFS server needs nothing of it."""
+    if context.host.can_mount("nfs"):
+        yield ok("NFS volumes can be mounted")
+    else:
+        yield note("this kernel has no NFS client: pods cannot have NFS volumes (docs/storage.md), all else works")
+
+
 def clock(context: Context) -> Iterator[Finding]:
     from falsework.assets.graph import State
     from falsework.release.payload import load_payload

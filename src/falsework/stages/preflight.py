@@ -34,6 +34,7 @@ CHECKS = (
     Check("mount options", check_host.mount_options),
     Check("inotify", check_host.inotify),
     Check("limits", check_host.limits),
+    Check("NFS client", check_host.nfs_client),
     Check("clock", check_host.clock),
     Check("programs", check_host.programs, tries="install the programs that are missing"),
     Check("overlay mounts", check_host.overlay, tries="an overlay mount in a mount namespace of its own"),

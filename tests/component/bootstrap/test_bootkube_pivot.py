@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from real_api import RealApi
@@ -15,12 +15,10 @@ from real_api import RealApi
 from falsework.assets.bootstrap_facts import BootstrapFacts
 from falsework.assets.ignition_configs import bootstrap_facts
 from falsework.assets.payload import DEFAULT_PAYLOAD
-from falsework.assets.serialize import to_yaml
 from falsework.bootstrap import pivot
-from falsework.bootstrap.apply import apply_all
 from falsework.bootstrap.report_progress import report
 from falsework.bootstrap.waiting import Wait
-from falsework.kube.client import Client
+from falsework.kube.client import APPLY, ApiError, Client
 from falsework.kube.resources import (
     CLUSTER_VERSIONS,
     CONFIG_MAPS,
@@ -31,27 +29,35 @@ from falsework.kube.resources import (
     PODS,
     Resource,
 )
-from falsework.manifests.release import api_manifests
+from falsework.manifests.objects import named
 from falsework.site.load import default_site
 
 
 @pytest.fixture(scope="module")
-def client(real_api: RealApi, tmp_path_factory: pytest.TempPathFactory) -> Client:
-    client = real_api.client()
-    folder = tmp_path_factory.mktemp("definitions")
-    for name, documents in api_manifests().items():
-        (folder / name).write_bytes(to_yaml(*documents))
-    apply_all(client, folder, print)
+def client(cluster_api: RealApi) -> Client:
+    client = cluster_api.client()
     for required in pivot.REQUIRED_PODS:
-        ensure(
-            client, NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": required.split("/")[0]}}
-        )
+        name = required.split("/")[0]
+        client.patch(NAMESPACES, name, named("v1", "Namespace", name), kind=APPLY)
     return client
 
 
-def ensure(client: Client, resource: Resource, body: dict[str, Any]) -> None:
-    if not any(item["metadata"]["name"] == body["metadata"]["name"] for item in client.list(resource).items):
-        client.create(resource, body)
+@contextlib.contextmanager
+def absent(client: Client, resource: Resource, name: str) -> Iterator[None]:
+    """Not there when the block begins, whatever others have done in this cluster; and afterwards as it was."""
+    try:
+        before = client.get(resource, name)
+    except ApiError:
+        before = None
+    client.raw("DELETE", resource.path(name=name))
+    try:
+        yield
+    finally:
+        client.raw("DELETE", resource.path(name=name))
+        if before is not None:
+            made = client.create(resource, {**before, "metadata": {"name": name}})
+            if status := before.get("status"):
+                client.replace(resource, {**made, "status": status}, "status")
 
 
 def facts() -> BootstrapFacts:
@@ -111,21 +117,25 @@ def test_pods_that_are_not_there(client: Client) -> None:
     assert "Pod Status: openshift-kube-apiserver/kube-apiserver DoesNotExist" in said
 
 
+@pytest.fixture
+def revisioned(client: Client) -> Iterator[None]:
+    """None has a revision anywhere yet; and afterwards as it was."""
+    kinds = {"kubeapiservers": "KubeAPIServer", "kubeschedulers": "KubeScheduler"}
+    with contextlib.ExitStack() as stack:
+        for resource in pivot.REVISIONED:
+            stack.enter_context(absent(client, resource, "cluster"))
+            kind = kinds.get(resource.plural, "KubeControllerManager")
+            client.create(resource, named(resource.api_version, kind, "cluster", spec={"managementState": "Managed"}))
+        yield
+
+
 def set_revisions(client: Client, revisions: tuple[int, ...]) -> None:
     nodes = [{"nodeName": f"master-{number}", "currentRevision": value} for number, value in enumerate(revisions)]
     for resource in pivot.REVISIONED:
-        if not client.list(resource).items:
-            kind = {"kubeapiservers": "KubeAPIServer", "kubeschedulers": "KubeScheduler"}
-            body = {
-                "apiVersion": resource.api_version,
-                "kind": kind.get(resource.plural, "KubeControllerManager"),
-                "metadata": {"name": "cluster"},
-                "spec": {"managementState": "Managed"},
-            }
-            client.create(resource, body)
         client.patch(resource, "cluster", {"status": {"nodeStatuses": nodes}}, subresource="status")
 
 
+@pytest.mark.usefixtures("revisioned")
 def test_two_masters_must_have_a_revision(client: Client) -> None:
     assert "kubeapiservers on 0" in str(pivot.revisions_missing(client))
     set_revisions(client, (1, 0, 0))
@@ -138,6 +148,7 @@ def test_an_event_is_told_once(client: Client) -> None:
     for _ in range(2):
         pivot.tell(client, "bootstrap-success", "Required control plane pods have been created")
     event = client.get(EVENTS, "bootstrap-success", "kube-system")
+    client.delete(EVENTS, "bootstrap-success", "kube-system")
     assert event["message"] == "Required control plane pods have been created"
 
 
@@ -171,39 +182,36 @@ def test_only_our_own_lease_is_freed_and_only_when_its_holder_is_gone(
 
 def test_overrides_are_given_back(client: Client) -> None:
     patch = json.dumps({"spec": {"overrides": None}}).encode()
-    assert "not found" in str(pivot.overrides_kept(client, patch))
     override = {"group": "", "kind": "Namespace", "name": "x", "namespace": "", "unmanaged": True}
-    version = {
-        "apiVersion": "config.openshift.io/v1",
-        "kind": "ClusterVersion",
-        "metadata": {"name": "version"},
-        "spec": {"clusterID": "6c08777b-262d-4a1e-bf30-58932d942266", "overrides": [override]},
-    }
-    client.create(CLUSTER_VERSIONS, version)
-    for _ in range(2):
-        assert pivot.overrides_kept(client, patch) is None
-    assert "overrides" not in client.get(CLUSTER_VERSIONS, "version")["spec"]
+    spec = {"clusterID": "6c08777b-262d-4a1e-bf30-58932d942266", "overrides": [override]}
+    with absent(client, CLUSTER_VERSIONS, "version"):
+        assert "not found" in str(pivot.overrides_kept(client, patch))
+        client.create(CLUSTER_VERSIONS, named("config.openshift.io/v1", "ClusterVersion", "version", spec=spec))
+        for _ in range(2):
+            assert pivot.overrides_kept(client, patch) is None
+        assert "overrides" not in client.get(CLUSTER_VERSIONS, "version")["spec"]
 
 
 def test_etcd_must_run_in_the_cluster(client: Client) -> None:
-    assert "not found" in str(pivot.etcd_missing(client))
-    body = {"apiVersion": "operator.openshift.io/v1", "kind": "Etcd", "metadata": {"name": "cluster"}, "spec": {}}
-    client.create(ETCDS, body)
-    assert "no condition" in str(pivot.etcd_missing(client))
-    for status in ("False", "True"):
-        condition = {
-            "type": "EtcdRunningInCluster",
-            "status": status,
-            "reason": "EnoughEtcdMembers",
-            "message": "still waiting",
-            "lastTransitionTime": "2030-01-01T00:00:00Z",
-        }
-        client.patch(ETCDS, "cluster", {"status": {"conditions": [condition]}}, subresource="status")
-        assert pivot.etcd_missing(client) == (None if status == "True" else "EtcdRunningInCluster=False: still waiting")
+    with absent(client, ETCDS, "cluster"):
+        assert "not found" in str(pivot.etcd_missing(client))
+        client.create(ETCDS, named("operator.openshift.io/v1", "Etcd", "cluster", spec={}))
+        assert "no condition" in str(pivot.etcd_missing(client))
+        for status in ("False", "True"):
+            condition = {
+                "type": "EtcdRunningInCluster",
+                "status": status,
+                "reason": "EnoughEtcdMembers",
+                "message": "still waiting",
+                "lastTransitionTime": "2030-01-01T00:00:00Z",
+            }
+            client.patch(ETCDS, "cluster", {"status": {"conditions": [condition]}}, subresource="status")
+            expected = None if status == "True" else "EtcdRunningInCluster=False: still waiting"
+            assert pivot.etcd_missing(client) == expected
 
 
+@pytest.mark.usefixtures("revisioned")
 def test_the_end_is_reported_when_two_masters_serve(client: Client) -> None:
-    set_revisions(client, (0, 0, 0))
     said: list[str] = []
     reporting = threading.Thread(target=report, args=(client, facts(), Wait(said.append)), daemon=True)
     reporting.start()
@@ -211,7 +219,7 @@ def test_the_end_is_reported_when_two_masters_serve(client: Client) -> None:
     assert reporting.is_alive()
     assert "two masters" in said[0]
     set_revisions(client, (1, 1, 0))
-    reporting.join(10)
+    reporting.join(60)
     try:
         assert client.get(CONFIG_MAPS, "bootstrap", "kube-system")["data"] == {"status": "complete"}
         report(client, facts(), Wait(said.append))

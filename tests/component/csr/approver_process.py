@@ -68,10 +68,10 @@ class ApproverProcess:
     def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
         if self._child is not None:
             self._child.send_signal(how)
-            self._child.wait(10)
+            self._child.wait(60)
             self._child = None
 
-    def wait_for_end(self, seconds: float = 10) -> int:
+    def wait_for_end(self, seconds: float = 60) -> int:
         assert self._child is not None
         code = self._child.wait(seconds)
         self._child = None
@@ -119,7 +119,7 @@ class ApproverProcess:
         found = self.admin.get(CSRS, name).get("status") or {}
         return {entry["type"]: entry["message"] for entry in found.get("conditions") or ()}
 
-    def wait_for_certificate(self, name: str, seconds: float = 10) -> bytes:
+    def wait_for_certificate(self, name: str, seconds: float = 60) -> bytes:
         until(lambda: bool((self.admin.get(CSRS, name).get("status") or {}).get("certificate")), seconds)
         return bytes(self.admin.get(CSRS, name)["status"]["certificate"], "ascii")
 
@@ -186,7 +186,7 @@ def running(api: RealApi, folder: Path) -> Iterator[ApproverProcess]:
         process.stop()
 
 
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline

@@ -79,10 +79,8 @@ def test_what_only_the_bootstrap_knows_is_left_to_it(site: ApproverProcess, oper
     assert (event["reason"], event["source"]["component"]) == ("ConfigNotFetched", "machine-approver")
     note_fetch(site, "master-0", ago=3 * 3600)
     until(lambda: operator.said("too long for a machine that joins"), operator)
-    began = time.monotonic()
     note_fetch(site, "master-0")
     until(lambda: "Approved" in site.conditions(early), operator)
-    assert time.monotonic() - began < 5
     assert site.wait_for_certificate(early)
     conditions = site.admin.get(CLUSTER_OPERATORS, "machine-approver")["status"]["conditions"]
     assert {entry["type"]: entry["status"] for entry in conditions}["Available"] == "True"

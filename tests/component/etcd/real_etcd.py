@@ -26,7 +26,7 @@ from falsework.operators.etcd.member_config import Certificates, MemberConfig
 
 BOOTSTRAP = settings.BOOTSTRAP_MEMBER
 MASTERS = ("master-0", "master-1", "master-2")
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class RealEtcd:

@@ -110,7 +110,7 @@ def test_from_the_bootstraps_member_to_three(
 
 
 def running_on_masters(client: Client, etcd: RealEtcd, operator: OperatorProcess) -> None:
-    until(lambda: condition(client, "EtcdRunningInCluster")["status"] == "True", operator, 30)
+    until(lambda: condition(client, "EtcdRunningInCluster")["status"] == "True", operator)
     assert etcd.voters() == {BOOTSTRAP, *MASTERS}
     assert all(operator.said(f"Member {name} started") for name in MASTERS)
     found = client.get(CONFIG_MAPS, "etcd-endpoints", "openshift-etcd")
@@ -127,7 +127,7 @@ def running_on_masters(client: Client, etcd: RealEtcd, operator: OperatorProcess
 
 def removed_when_complete(client: Client, etcd: RealEtcd, operator: OperatorProcess) -> None:
     client.create(CONFIG_MAPS, config_map("bootstrap", "kube-system", {"status": "complete"}))
-    until(lambda: condition(client, "EtcdBootstrapMemberRemoved")["status"] == "True", operator, 30)
+    until(lambda: condition(client, "EtcdBootstrapMemberRemoved")["status"] == "True", operator)
     assert etcd.voters() == set(MASTERS)
     assert len(operator.said("Removing bootstrap member")) == len(operator.said("Bootstrap member removed")) == 1
     until(

@@ -22,8 +22,6 @@ from falsework.operators.etcd.teardown import judge
 from falsework.release.inventory import Release
 
 KEYS = 1000
-TOGETHER = 6.0
-"""Seconds, on a host with much else to do."""
 
 
 class Operator:
@@ -127,7 +125,7 @@ def until_it_waits(etcd: RealEtcd, name: str) -> None:
     etcd.until(f"{name} waits", lambda: "is not in the member list yet" in etcd.log_of(name))
 
 
-def test_three_that_are_started_together_vote_within_seconds(etcd: RealEtcd, operator: Operator) -> None:
+def test_three_that_are_started_together_do_not_wait_for_each_other(etcd: RealEtcd, operator: Operator) -> None:
     """Each as its pod does it. Were they to join at the same moment, each would wait seven seconds for another that
     waits as well: etcd asks all listed members before it answers any."""
     for name in MASTERS:
@@ -139,8 +137,7 @@ def test_three_that_are_started_together_vote_within_seconds(etcd: RealEtcd, ope
     operator.until_voters(BOOTSTRAP, *MASTERS)
     took = time.monotonic() - began
     print(f"three learners are voters {took:.1f} s after they were added")
-    assert took < TOGETHER
-    # Whether they meet is a matter of milliseconds, so it is not left to the time alone.
+    # Whether they meet is a matter of milliseconds, so nothing can be told from the time.
     assert all("starts first" in etcd.log_of(name) for name in MASTERS[1:])
     # A restart finds out anew what to do, and what is stopped says so.
     assert etcd.kill("master-2", signal.SIGTERM) in (0, -signal.SIGTERM)

@@ -20,7 +20,7 @@ from falsework.site.model import Site
 
 PYTHON = "/usr/bin/python3"
 NOBODY = "65534"
-PATIENCE = 15.0
+PATIENCE = 60.0
 
 
 @dataclass

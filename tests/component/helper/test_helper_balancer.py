@@ -33,7 +33,7 @@ from falsework.site.model import Distribution, Machine
 # OpenShift's servers: they are asked as anybody asks them. For our own Machine Config Server see test_mcs_balancer.
 SITE = dataclasses.replace(default_site(), distribution=Distribution.OPENSHIFT)
 SERVER = Path(__file__).parent / "ready_server.py"
-PATIENCE = 15.0
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ SITE = default_site()
 DOMAIN = SITE.domain
 HELPER = str(SITE.helper.address)
 PROBE = Path(__file__).parent / "dhcp_probe.py"
-PATIENCE = 15.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,7 +87,7 @@ def dig(resolver: Namespace, *words: str) -> list[str]:
 
 
 def status(resolver: Namespace, *words: str) -> str:
-    said = resolver.run("dig", f"@{HELPER}", "+tries=1", "+time=2", *words)
+    said = resolver.run("dig", f"@{HELPER}", "+tries=1", "+time=10", *words)
     return said.partition("status: ")[2].partition(",")[0]
 
 
@@ -132,7 +132,7 @@ def test_srv(resolver: Namespace) -> None:
 def test_what_is_not_there_is_said_not_to_be_at_once(resolver: Namespace, words: tuple[str, ...]) -> None:
     started = time.monotonic()
     assert status(resolver, *words) == "NXDOMAIN"
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 5, "it was passed on to somebody who did not answer"
 
 
 @pytest.mark.parametrize("name", [SITE.api_host, f"x.{SITE.apps_domain}", SITE.fqdn(SITE.masters[0])])

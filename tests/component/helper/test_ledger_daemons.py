@@ -27,7 +27,7 @@ MACHINE, OTHER = SITE.masters[:2]
 STRANGER = "192.168.126.77"
 STRANGERS_MAC = "02:00:00:00:00:99"
 PROBE = Path(__file__).parent / "dhcp_probe.py"
-PATIENCE = 15.0
+PATIENCE = 60.0
 
 
 def eventually(condition: Callable[[], bool], why: str) -> None:

@@ -131,7 +131,7 @@ def drip(sock: socket.socket) -> None:
 
 
 BROKEN: dict[str, Behaviour] = {
-    "says nothing": lambda _: time.sleep(5),
+    "says nothing": lambda _: time.sleep(30),
     "hangs up": lambda _: None,
     "hangs up when asked": read_request,
     "is not HTTP": answering(b"220 mail.example ESMTP\r\n"),
@@ -152,7 +152,7 @@ def test_what_is_no_api_is_unreachable(served: Callable[[Behaviour], Server], ca
     began = time.monotonic()
     with pytest.raises(Unreachable) as caught:
         client.get(NODES, "x")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert "PRIVATE" not in str(caught.value)
 
 
@@ -175,7 +175,7 @@ def test_too_many_requests_are_waited_for(served: Callable[[Behaviour], Server])
     server = served(answering(busy, answer("201 Created", b'{"kind": "ConfigMap"}')))
     client, began = Client.from_kubeconfig(server.kubeconfig), time.monotonic()
     assert client.create(CONFIG_MAPS, {"metadata": {"name": "x"}}, "default") == {"kind": "ConfigMap"}
-    assert 0.9 < time.monotonic() - began < 5
+    assert 0.9 < time.monotonic() - began < 30
 
 
 def test_only_what_may_be_asked_twice_is_asked_twice(served: Callable[[Behaviour], Server]) -> None:

@@ -26,7 +26,7 @@ def api(release: Release, programs: Path, tmp_path_factory: pytest.TempPathFacto
         yield api
 
 
-def until(condition: Callable[[], bool], seconds: float = 15) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -82,7 +82,7 @@ def test_an_informer_misses_nothing(api: RealApi) -> None:
     finally:
         began = time.monotonic()
         informer.stop()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 20
 
 
 def test_an_informer_notices_what_happened_while_it_could_not_look(api: RealApi) -> None:

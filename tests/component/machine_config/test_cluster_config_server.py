@@ -57,7 +57,7 @@ def port(cluster_api: RealApi, client: Client, tmp_path_factory: pytest.TempPath
             assert "could not" not in (folder / "log").read_text()
         finally:
             process.terminate()
-            assert process.wait(10) == 0
+            assert process.wait(60) == 0
 
 
 def listens(port: int) -> bool:
@@ -68,7 +68,7 @@ def listens(port: int) -> bool:
 def ask(api: RealApi, port: int, path: str, source: str) -> tuple[int, bytes]:
     trust = ssl.create_default_context(cafile=str(api.folder / "tls/root-ca.crt"))
     trust.check_hostname = False
-    connection = http.client.HTTPSConnection("127.0.0.1", port, context=trust, source_address=(source, 0), timeout=10)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=trust, source_address=(source, 0), timeout=60)
     connection.request("GET", path, headers={"Accept": ACCEPT})
     answer = connection.getresponse()
     content = answer.read()

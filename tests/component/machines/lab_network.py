@@ -38,7 +38,7 @@ class TestLab:
         return ["nsenter", f"--net={self.lab.netns_path(name)}", "--", *map(str, argv)]
 
     def run(self, name: str, *argv: str | Path) -> str:
-        done = subprocess.run(self.inside(name, argv), capture_output=True, text=True, check=False, timeout=20)
+        done = subprocess.run(self.inside(name, argv), capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, f"{argv} in {name}: {done.stdout}{done.stderr}"
         return done.stdout
 

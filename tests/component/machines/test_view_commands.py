@@ -147,7 +147,7 @@ def test_a_prompt_at_a_terminal(up: Command) -> None:
             while chunk := os.read(ours, 4096):
                 shown += chunk
         os.close(ours)
-        assert child.wait(10) == 6
+        assert child.wait(60) == 6
     text = shown.decode()
     assert f"in the network of {up.lab.site.domain} ({up.lab.site.lab.cidr}, name server" in text
     assert f"[{up.lab.site.cluster_name}] " in text
@@ -257,7 +257,7 @@ def test_many_connections_through_one_forwarded_port(up: Command, tmp_path: Path
         assert cluster["tls-server-name"] == up.lab.site.api_host
         assert path.stat().st_mode & 0o777 == 0o600
         child.send_signal(signal.SIGINT)
-        assert child.wait(10) == 0
+        assert child.wait(60) == 0
         assert not path.exists()
 
 
@@ -265,7 +265,7 @@ def test_nobody_behind_a_forwarded_port(up: Command) -> None:
     with forwarded(up) as (port, _, child):
         assert asked(port, b"") == b""
         child.send_signal(signal.SIGTERM)
-        _, said = child.communicate(timeout=10)
+        _, said = child.communicate(timeout=60)
         assert "port 6443 in the lab: Connection refused" in said
 
 
@@ -280,7 +280,7 @@ def test_a_slow_reader_is_not_read_ahead_of(up: Command, tmp_path: Path) -> None
         forwarded(up) as (port, _, child),
     ):
         while True:
-            connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+            connection = socket.create_connection(("127.0.0.1", port), timeout=60)
             if connection.recv(1):
                 break
             connection.close()

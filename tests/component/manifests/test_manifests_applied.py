@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -57,14 +57,18 @@ def filled(
     folder = tmp_path_factory.mktemp("filled")
     with RealApi.in_folder(release, programs, folder / "api") as api:
         said: list[str] = []
-        began = time.monotonic()
         assert apply_all(api.client(), manifests, said.append, folder / "all.done") == []
-        # Definitions take a moment; two cores shared with others, some more.
-        assert time.monotonic() - began < 30
         assert (folder / "all.done").exists()
         assert len(said) < 2 * len(objects_in(manifests)) + 60
         assert missing_from(api.client(), manifests) == []
         yield api
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def objects_in(folder: Path) -> list[Object]:
@@ -112,12 +116,6 @@ def test_every_definition_is_established(filled: RealApi) -> None:
         said = {entry["type"]: entry["status"] for entry in status["conditions"]}
         assert said == {"NamesAccepted": "True", "Established": "True"}, definition.plural
         assert status["acceptedNames"].get("shortNames", []) == list(definition.short)
-
-
-def test_the_example_site_is_accepted_too(api: RealApi, tmp_path: Path) -> None:
-    manifests = bootstrap_manifests(load_site(EXAMPLE), tmp_path)
-    assert apply_all(api.client(), manifests, lambda _: None) == []
-    assert missing_from(api.client(), manifests) == []
 
 
 def test_what_a_manifest_says_of_the_status_is_there(filled: RealApi) -> None:
@@ -242,8 +240,9 @@ def test_a_second_run_finds_everything(filled: RealApi, manifests: Path) -> None
 
 
 def test_what_is_missing_is_named_until_it_comes(api: RealApi, tmp_path: Path) -> None:
-    """Without definitions, and with a broken file: both are named, neither is said five times a second."""
-    manifests = bootstrap_manifests(default_site(), tmp_path, with_release=False)
+    """The example site without definitions, and with a broken file: both are named, neither is said five times a
+    second; and once they are there, all of that site is accepted too."""
+    manifests = bootstrap_manifests(load_site(EXAMPLE), tmp_path, with_release=False)
     broken = manifests / "broken.yaml"
     broken.write_text("kind: [")
     said: list[str] = []
@@ -256,28 +255,30 @@ def test_what_is_missing_is_named_until_it_comes(api: RealApi, tmp_path: Path) -
     )
     work.start()
     try:
-        time.sleep(3)
+        until(lambda: bool(told))
+        # Several rounds, in each of which the same could be said again.
+        time.sleep(2)
         assert "broken.yaml" in {missing.file for missing in told[-1]}
         why = {missing.what: missing.why for missing in told[-1]}
         assert "no matches for kind Scheduler in config.openshift.io/v1" in why["Scheduler/cluster"]
         assert "not found" in why["Secret/pull-secret -n openshift-config"]
         assert max(said.count(line) for line in said) == 1
 
-        release_files = bootstrap_manifests_of_release(tmp_path / "release")
-        assert apply_all(api.client(), release_files, lambda _: None) == []
+        assert apply_all(api.client(), release_files(tmp_path / "release"), lambda _: None) == []
         broken.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mended, namespace: default}\n")
-        work.join(20)
+        work.join(60)
         assert not work.is_alive()
     finally:
         stop.set()
         work.join()
     assert told[-1] == []
     assert api.client().get(CONFIG_MAPS, "mended", "default")
+    assert missing_from(api.client(), manifests) == []
 
 
-def bootstrap_manifests_of_release(folder: Path) -> Path:
+def release_files(folder: Path) -> Path:
     folder.mkdir()
-    manifests = bootstrap_manifests(default_site(), folder)
+    manifests = bootstrap_manifests(load_site(EXAMPLE), folder)
     for path in manifests.iterdir():
         if not path.name.startswith("0000_"):
             path.unlink()
@@ -308,6 +309,7 @@ def test_killed_while_applying_and_the_api_restarted(api: RealApi, manifests: Pa
     work = threading.Thread(target=lambda: left.append(apply_all(api.client(), manifests, said.append)))
     api.kill("kube-apiserver")
     work.start()
+    until(lambda: any("cannot be reached" in line for line in said))
     time.sleep(1)
     assert len([line for line in said if "cannot be reached" in line]) == 1
     api.start_apiserver()

@@ -13,7 +13,7 @@ from version_operator import IMAGE, version_operator
 
 from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.assets.serialize import documents_in, to_yaml
-from falsework.kube.client import Client, Object
+from falsework.kube.client import APPLY, Client, Object
 from falsework.kube.resources import (
     CLUSTER_OPERATORS,
     CLUSTER_ROLE_BINDINGS,
@@ -50,6 +50,19 @@ TOTAL = sum(map(len, release_manifests(VERSION, DEFAULT_PAYLOAD.images).values()
 def api(release: Release, programs: Path, tmp_path: Path) -> Iterator[RealApi]:
     with RealApi.in_folder(release, programs, tmp_path / "api") as api:
         yield api
+
+
+@pytest.fixture(scope="module")
+def long_used(release: Release, programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealApi]:
+    with RealApi.in_folder(release, programs, tmp_path_factory.mktemp("long-used")) as api:
+        yield api
+
+
+@pytest.fixture
+def used_api(long_used: RealApi) -> Iterator[RealApi]:
+    """For tests to which it is all the same what else is in it, as long as it is told no version yet."""
+    yield long_used
+    long_used.client().raw("DELETE", CLUSTER_VERSIONS.path(name="version"))
 
 
 def version_object(overrides: list[Object] | None = None) -> Object:
@@ -196,16 +209,16 @@ def small_release(parent: Path) -> Path:
     return folder
 
 
-def test_what_is_overridden_is_left_alone(api: RealApi, tmp_path: Path) -> None:
+def test_what_is_overridden_is_left_alone(used_api: RealApi, tmp_path: Path) -> None:
     folder = small_release(tmp_path)
     settings = [named("v1", "ConfigMap", name, "default", data={"by": "release"}) for name in ("theirs", "mine")]
     (folder / "0000_50_settings_01_maps.yaml").write_bytes(to_yaml(*settings))
     broken = named("v1", "ConfigMap", "lost", "nowhere", data={})
     (folder / "0000_60_broken_01_map.yaml").write_bytes(to_yaml(broken))
-    client = api.client()
+    client = used_api.client()
     client.create(CONFIG_MAPS, named("v1", "ConfigMap", "mine", "default", data={"by": "me"}))
     override = {"group": "", "kind": "ConfigMap", "namespace": "default", "name": "mine", "unmanaged": True}
-    with version_operator(api, tmp_path / "log", "--resync=1", f"--release-manifests={folder}") as operator:
+    with version_operator(used_api, tmp_path / "log", "--resync=1", f"--release-manifests={folder}") as operator:
         create_version(client, operator, [override])
         until(lambda: client.get(CONFIG_MAPS, "theirs", "default"), operator)
         upgradeable = said(client, "Upgradeable")
@@ -234,23 +247,24 @@ def _conditions(client: Client) -> list[Object]:
     return found
 
 
-def test_one_leads_and_leaves_the_rest_to_the_next(api: RealApi, tmp_path: Path) -> None:
-    client = api.client()
+def test_one_leads_and_leaves_the_rest_to_the_next(used_api: RealApi, tmp_path: Path) -> None:
+    client = used_api.client()
     folder = small_release(tmp_path)
     later = named("v1", "ConfigMap", "later", "default", data={})
     later["metadata"]["annotations"] = {AFTER_PIVOT: "true"}
     (folder / "0000_50_settings_01_map.yaml").write_bytes(to_yaml(later))
     total = sum(len(list(documents_in(path.name, path.read_bytes()))) for path in folder.iterdir())
     manifests = f"--release-manifests={folder}"
-    client.create(NAMESPACES, named("v1", "Namespace", "openshift-cluster-version"))
+    namespace = named("v1", "Namespace", "openshift-cluster-version")
+    client.patch(NAMESPACES, "openshift-cluster-version", namespace, kind=APPLY)
 
     def holder() -> str:
         return str(client.get(LEASES, "version", "openshift-cluster-version")["spec"]["holderIdentity"])
 
-    with version_operator(api, tmp_path / "first", "--leader-elect", "--before-pivot", manifests) as first:
+    with version_operator(used_api, tmp_path / "first", "--leader-elect", "--before-pivot", manifests) as first:
         until(holder, first)
         first_holder = holder()
-        with version_operator(api, tmp_path / "second", "--leader-elect", manifests) as second:
+        with version_operator(used_api, tmp_path / "second", "--leader-elect", manifests) as second:
             until(lambda: second.said("Waiting to lead"), second)
             create_version(client, first)
             # What it leaves is not done, and is nobody's failure.

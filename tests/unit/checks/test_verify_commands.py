@@ -74,7 +74,12 @@ def test_a_silent_command_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "SILENCE", 0.2)
     said = commands_in(tmp_path).in_shell("sleep 60")
     assert said.code == 124
-    assert "did nothing for" in said.last_word
+    assert said.last_word == "it did nothing for 0 s and was stopped"
+
+
+def test_what_is_for_terminals_is_left_out(tmp_path: Path) -> None:
+    said = commands_in(tmp_path).on(SITE.masters[0], r"printf '\033[31mFATA\033[0m[0006] no\n'", terminal=True)
+    assert said.output == "FATA[0006] no\n"
 
 
 def test_nothing_is_begun_when_the_time_is_over(tmp_path: Path) -> None:

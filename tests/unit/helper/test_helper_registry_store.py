@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from falsework.errors import FalseworkError
-from falsework.helper.registry_store import registry_store
+from falsework.helper.registry_store import add_to_store, registry_store
 from falsework.release import oci
 from falsework.release.cache import Cache
 
@@ -57,3 +57,15 @@ def test_a_missing_blob_is_told(cache: Cache) -> None:
     with pytest.raises(FalseworkError, match="missing from the cache"):
         registry_store(cache, [made])
     assert cache.trees_named() == []
+
+
+def test_a_store_in_use_takes_more_images_and_keeps_what_it_has(cache: Cache) -> None:
+    first, more = image(cache, "etcd", [b"one"]), image(cache, "conformance/agnhost", [b"one", b"two"])
+    store = registry_store(cache, [first])
+    tag = store / "docker/registry/v2/repositories/release/etcd/_manifests/tags/1.0/current/link"
+    before = tag.stat().st_mtime_ns
+    add_to_store(cache, store, [first, more])
+    repositories = store / "docker/registry/v2/repositories/release"
+    added = repositories / "conformance/agnhost/_manifests/tags/1.0/current/link"
+    assert added.read_text() == f"sha256:{more.digest}"
+    assert tag.stat().st_mtime_ns == before

@@ -76,7 +76,7 @@ def test_passwords_are_made_once_and_hashed_once() -> None:
     assert private["htpasswd"].startswith(b"registry:$2b$04$")
     assert credentials.private(private, login) == private
     # Somebody's own password, and a file somebody broke.
-    changed = credentials.login({**login, "password": b"tree"}, PLACE.hosts)
+    changed = credentials.login({**login, "password": b"tree\n"}, PLACE.hosts)
     assert changed["password"] == b"tree"
     assert credentials.private(private, changed)["htpasswd"] != private["htpasswd"]
     assert credentials.private(private, changed)["http-secret"] == private["http-secret"]

@@ -30,6 +30,7 @@ class SampleHost(Host):
         "fs.inotify.max_user_watches": 1 << 20,
         "kernel.pid_max": 1 << 22,
     }
+    mountable: tuple[str, ...] = ("nfs",)
     files = 1 << 20
     time = 1_900_000_000.0
     synchronised = True
@@ -52,6 +53,9 @@ class SampleHost(Host):
 
     def sysctl(self, name: str) -> int | None:
         return self.numbers.get(name)
+
+    def can_mount(self, file_system: str) -> bool:
+        return file_system in self.mountable
 
     def open_files_limit(self) -> int:
         return self.files

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from stage_samples import context_in, host, lab_in
 
+from falsework.host.facts import Host
 from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal
 from falsework.lab.marker import mark
@@ -59,6 +60,7 @@ def test_a_good_host_has_nothing_wrong(tmp_path: Path) -> None:
         ("limits", {"numbers": {"kernel.pid_max": 4096}}, Level.WARNING, "kernel.pid_max is 4096", "sysctl -w"),
         ("limits", {"files": 1024}, Level.PROBLEM, "only 1024 files", "ulimit"),
         ("limits", {"files": 8192}, Level.WARNING, "only 8192 files", "ulimit"),
+        ("NFS client", {"mountable": ()}, Level.NOTE, "pods cannot have NFS volumes", ""),
         ("clock", {"time": 0.0}, Level.PROBLEM, "the clock says 1970-01-01", "set the clock"),
         ("clock", {"synchronised": False}, Level.NOTE, "synchronised", ""),
     ],
@@ -72,6 +74,25 @@ def test_what_is_wrong_is_named_with_what_to_do(
     assert fix in found.fix
     if level in (Level.PROBLEM, Level.WARNING):
         assert found.fix
+
+
+@pytest.mark.parametrize(
+    ("known", "module", "can"),
+    [
+        ("nodev\tnfs\n", "", True),
+        ("nodev\tnfsd\n\text4\n", "", False),
+        ("\text4\n", "kernel/fs/nfs/nfs.ko.xz: kernel/fs/lockd/lockd.ko.xz", True),
+        ("\text4\n", "kernel/fs/nfsd/nfsd.ko.xz:", False),
+    ],
+)
+def test_what_the_kernel_can_mount(tmp_path: Path, known: str, module: str, can: bool) -> None:
+    modules = tmp_path / "modules" / os.uname().release
+    modules.mkdir(parents=True)
+    (modules / "modules.dep").write_text(module)
+    (tmp_path / "filesystems").write_text(known)
+    host = Host()
+    host.proc, host.modules = tmp_path, tmp_path / "modules"
+    assert host.can_mount("nfs") is can
 
 
 def test_no_limit_on_open_files_is_a_good_limit(tmp_path: Path) -> None:

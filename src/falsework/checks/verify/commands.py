@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ SILENCE = 10.0
 _KEPT = 1 << 20
 _NO_TIME = 124
 """The exit code of `timeout`."""
+_FOR_TERMINALS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\^[@D]\x08\x08|^\^[@D]|[\x00\x07\x08]")
 
 
 @dataclass
@@ -91,23 +93,17 @@ class Commands:
         left = self._deadline - time.monotonic()
         if left <= 0:
             return Said(_NO_TIME, "", "there was no time left to ask")
+        limit = min(SILENCE, left)
         try:
-            done = run(
-                words,
-                only_env=environment,
-                given=given,
-                kept=_KEPT,
-                silence_limit=min(SILENCE, left),
-                cwd=cwd,
-            )
+            done = run(words, only_env=environment, given=given, kept=_KEPT, silence_limit=limit, cwd=cwd)
         except CommandError as error:
             finished = error.finished
             if finished.returncode < 0:
-                return Said(_NO_TIME, "", error.what)
+                return Said(_NO_TIME, "", f"it did nothing for {limit:.0f} s and was stopped")
             return Said(finished.returncode, _plain(finished.output), finished.complaints)
         return Said(done.returncode, _plain(done.output), done.complaints)
 
 
 def _plain(text: str) -> str:
-    """Without a terminal's line ends."""
-    return text.replace("\r\n", "\n")
+    """Without what is meant for a terminal: colours, its line ends, and how `script` shows the end of its input."""
+    return _FOR_TERMINALS.sub("", text.replace("\r\n", "\n"))

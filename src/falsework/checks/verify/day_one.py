@@ -9,12 +9,13 @@ from falsework.assets.keys_in_folder import ADMIN_PASSWORD
 from falsework.checks.verify.facts import Facts
 from falsework.checks.verify.guide import Guide
 from falsework.checks.verify.model import Check, Place, Verdict, failed, passed
-from falsework.checks.verify.said import ends_well, has, has_at_least, short
+from falsework.checks.verify.said import has, has_at_least, short
 from falsework.helper.boot import TFTP_ROOT, boot_files, config_path, dashed_mac
 from falsework.helper.boot_server_files import UNIT as BOOT_SERVER
 from falsework.helper.bootserver import CONFIG_FOLDER
 from falsework.lab.folder import NETWORK
 from falsework.machines.provider import Power
+from falsework.site.model import Provider
 from falsework.site.records import ETCD_SERVICE, everyone
 
 FILE = "000_9cff367b7cf2a6f5.txt"
@@ -162,7 +163,6 @@ def _names(guide: Guide) -> Iterator[Check]:
 
 def _boot(guide: Guide) -> Iterator[Check]:
     site, standing = guide.facts.site, guide.facts.standing
-    files = boot_files(site)
     yield guide.on_helper(
         "helper/pxelinux",
         _FEDORA,
@@ -171,16 +171,7 @@ def _boot(guide: Guide) -> Iterator[Check]:
         has(*(f"01-{dashed_mac(machine)}" for machine in standing.machines)),
         as_run=f"ls -1 {TFTP_ROOT}/pxelinux.cfg",
     )
-    folder = files.kernel.partition("/")[0]
-    yield guide.on_helper(
-        "helper/boot-files",
-        _FEDORA,
-        "ls /var/lib/tftpboot/rhcos",
-        "kernel, initramfs.img",
-        has("kernel", "initramfs.img"),
-        as_run=f"ls {TFTP_ROOT}/{folder}/",
-        because="the folder of this distribution's boot files",
-    )
+    yield _kernel(guide)
     yield guide.on_helper(
         "helper/ignition",
         _FEDORA,
@@ -189,6 +180,24 @@ def _boot(guide: Guide) -> Iterator[Check]:
         has(*sorted({f"{CONFIG_FOLDER}/{config_path(site, machine)}" for machine in standing.machines})),
         as_run=f"find {CONFIG_FOLDER} -name '*.ign'",
         because="each machine has a config of its own, with its own credential; only the boot server can read them",
+    )
+
+
+def _kernel(guide: Guide) -> Check:
+    name, command = "helper/boot-files", "ls /var/lib/tftpboot/rhcos"
+    standing = guide.facts.standing
+    if all(machine.provider is Provider.NSPAWN for machine in standing.machines):
+        reason = "namespace machines run on the host's kernel: none is served to them"
+        return guide.not_here(name, _FEDORA, command, reason, place=Place.HELPER)
+    folder = boot_files(standing).kernel.partition("/")[0]
+    return guide.on_helper(
+        name,
+        _FEDORA,
+        command,
+        "kernel, initramfs.img",
+        has("kernel", "initramfs.img"),
+        as_run=f"ls {TFTP_ROOT}/{folder}/",
+        because="the folder of this distribution's boot files",
     )
 
 
@@ -213,7 +222,9 @@ def _assets(guide: Guide) -> Iterator[Check]:
             _WORKERS,
             f"source <({program} completion bash)",
             "bash can read it",
-            ends_well(),
+            has("__start_kubectl"),
+            as_run=f"source <({program} completion bash); complete -p kubectl",
+            because="and what bash then has",
         )
     yield guide.on_host(
         "assets/manifests",

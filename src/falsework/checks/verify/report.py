@@ -11,6 +11,8 @@ from falsework.checks.verify.model import Outcome, Result
 
 SCHEMA = 1
 """Of the JSON. It grows when a reader would have to change; new keys do not make it grow."""
+_GLANCE = 100
+"""How much of a check's evidence its line in the table has."""
 
 
 def summary(results: Sequence[Result], seconds: float) -> str:
@@ -23,13 +25,17 @@ def as_table(results: Sequence[Result], seconds: float) -> str:
     width = max((len(result.check.id) for result in results), default=0)
     lines = [f"{'OUTCOME':<8} {'CHECK':<{width}} EVIDENCE"]
     lines += [
-        f"{result.verdict.outcome:<8} {result.check.id:<{width}} {result.verdict.evidence}".rstrip()
+        f"{result.verdict.outcome:<8} {result.check.id:<{width}} {_at_a_glance(result.verdict.evidence)}".rstrip()
         for result in results
     ]
     for result in results:
         if result.verdict.outcome is Outcome.FAIL:
             lines += ["", *_explained(result)]
     return "\n".join([*lines, "", summary(results, seconds)]) + "\n"
+
+
+def _at_a_glance(text: str) -> str:
+    return text if len(text) <= _GLANCE else f"{text[: _GLANCE - 1]}…"
 
 
 def _explained(result: Result) -> list[str]:

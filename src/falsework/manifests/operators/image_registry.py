@@ -37,7 +37,7 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
                 rule("apps", ("daemonsets", "deployments"), (*READ, "create", "patch", "delete")),
                 # What is stored is not for it to remove.
                 core("persistentvolumeclaims", (*READ, "create")),
-                rule("route.openshift.io", "routes", ("create", "patch", "delete")),
+                rule("route.openshift.io", "routes", (*READ, "create", "patch", "delete")),
             ],
             "openshift-config-managed": [core("configmaps", READ, (INGRESS_CERTIFICATE,))],
         },

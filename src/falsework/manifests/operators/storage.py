@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from falsework.manifests.objects import Manifests
+from falsework.manifests.objects import Manifests, named
 from falsework.manifests.workload import READ, Workload, core, operator_manifests, rule
 
 NAMESPACE = "openshift-cluster-storage-operator"
 NAME = "cluster-storage-operator"
 CLUSTER_OPERATOR = "storage"
 PORT = 9112
-FOLDER_ENTRY_POINT = "volume-folder"
-"""What its short-lived pods on the nodes run."""
+FOLDER_ENTRY_POINT = FOLDER_ACCOUNT = "volume-folder"
+"""What its short-lived pods on the nodes run, and who they are: somebody without any rights."""
+
+_PREFIX = "0000_50_cluster-storage-operator"
 
 
 def manifests(version: str, images: Mapping[str, str]) -> Manifests:
-    """The folders' pods run as the namespace's default account, without its token."""
     workload = Workload(
-        prefix="0000_50_cluster-storage-operator",
+        prefix=_PREFIX,
         name=NAME,
         namespace=NAMESPACE,
         entry_point=NAME,
@@ -37,4 +38,6 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         ],
         roles={NAMESPACE: [core("pods", (*READ, "create", "delete"))]},
     )
-    return operator_manifests(workload, "storages", CLUSTER_OPERATOR)
+    result = operator_manifests(workload, "storages", CLUSTER_OPERATOR)
+    result[f"{_PREFIX}_03_rbac.yaml"].append(named("v1", "ServiceAccount", FOLDER_ACCOUNT, NAMESPACE))
+    return result

@@ -22,10 +22,11 @@ _ROUNDS = 16
 
 def login(old: Files, hosts: Iterable[str]) -> Files:
     """As people read it, and as a pull secret (.dockerconfigjson)."""
-    password = old.get("password") or secrets.token_urlsafe(32).encode()
-    user = old.get("username") or USER.encode()
+    # The end of a line is what an editor adds, and no part of a password.
+    password = old.get("password", b"").strip() or secrets.token_urlsafe(32).encode()
+    user = USER.encode()
     entry = {
-        "username": user.decode(),
+        "username": USER,
         "password": password.decode(),
         "auth": base64.b64encode(user + b":" + password).decode(),
     }

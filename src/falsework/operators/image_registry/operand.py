@@ -17,6 +17,7 @@ from falsework.kube.resources import (
     DEPLOYMENTS,
     INGRESSES,
     PERSISTENT_VOLUME_CLAIMS,
+    ROUTES,
     SECRETS,
     SERVICES,
 )
@@ -40,7 +41,6 @@ from falsework.operators.image_registry.names import (
     SIGNER,
     Place,
 )
-from falsework.operators.image_registry.route import RouteKeeper
 from falsework.operators.image_registry.settings import Settings
 from falsework.operators.image_registry.storage import new_claim, strategy_for
 from falsework.operators.runtime.kept_objects import KeptObjects
@@ -71,19 +71,19 @@ class Operand:
         self._maps = program.follow(CONFIG_MAPS, NAMESPACE)
         self._secrets = program.follow(SECRETS, NAMESPACE)
         self._claims = program.follow(PERSISTENT_VOLUME_CLAIMS, NAMESPACE)
+        self._routes = program.follow(ROUTES, NAMESPACE, fields=f"metadata.name={ROUTE}")
         self._ingresses = program.follow(INGRESSES)
         self._ingress_bundles = program.follow(
             CONFIG_MAPS, _SHARED_NAMESPACE, fields=f"metadata.name={INGRESS_CERTIFICATE}"
         )
         self._kept = KeptObjects(program.client, program.events, NAME)
         self._generated = GeneratedSecrets(program.client, program.events, NAMESPACE, self._secrets)
-        self._route = RouteKeeper(program.client)
 
     @property
     def followed(self) -> tuple[Informer, ...]:
         return (
             *(self._deployments, self._daemon_sets, self._services, self._maps, self._secrets, self._claims),
-            *(self._ingresses, self._ingress_bundles),
+            *(self._routes, self._ingresses, self._ingress_bundles),
         )
 
     @property
@@ -103,17 +103,18 @@ class Operand:
         bundle, serving = self._certificates(place, credentials.authorization(login))
         self._kept.keep(CONFIG_MAPS, registry.config_object(settings), self._maps)
         read_once = (*private.values(), *serving.values())
+        self._change_strategy(strategy)
         wanted = registry.deployment(settings, self._images["registry"], strategy, read_once)
         self._kept.keep(DEPLOYMENTS, wanted, self._deployments)
         if place.route:
-            self._route.keep(registry.route(place.route, bundle))
+            self._kept.keep(ROUTES, registry.route(place.route, bundle), self._routes)
         else:
-            self._route.remove()
+            self._kept.remove(ROUTES, ROUTE, NAMESPACE, self._routes)
         return Applied(claim, place)
 
     def remove(self) -> None:
         """All but the claim: whoever has stored something decides what becomes of it."""
-        self._route.remove()
+        self._kept.remove(ROUTES, ROUTE, NAMESPACE, self._routes)
         self._kept.remove(DEPLOYMENTS, REGISTRY, NAMESPACE, self._deployments)
         self._kept.remove(SERVICES, REGISTRY, NAMESPACE, self._services)
         for name in (CONFIG, CERTIFICATES):
@@ -130,6 +131,13 @@ class Operand:
             return None
         known = self._claims.get(settings.claim, NAMESPACE)
         return known or self._client.create(PERSISTENT_VOLUME_CLAIMS, new_claim(settings))
+
+    def _change_strategy(self, kind: str) -> None:
+        """The API has added to the one kind what the other may not have, and applying takes away only what we gave."""
+        live = self.deployment
+        if live is not None and live["spec"]["strategy"]["type"] != kind:
+            change = {"spec": {"strategy": {"type": kind, "rollingUpdate": None}}}
+            self._client.patch(DEPLOYMENTS, REGISTRY, change, NAMESPACE, field_manager=NAME)
 
     def _place(self, settings: Settings) -> Place:
         service = self._kept.keep(SERVICES, registry.service(), self._services)

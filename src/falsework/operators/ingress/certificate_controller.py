@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 from falsework.errors import FalseworkError
 from falsework.kube.client import Object
-from falsework.kube.informer import Informer
 from falsework.kube.resources import CONFIG_MAPS, INGRESS_CONTROLLERS, INGRESSES, SECRETS
 from falsework.manifests.objects import config_map, secret
 from falsework.manifests.operators.ingress import CONTROLLER, NAMESPACE, ROUTER_NAMESPACE, TRUST_NAMESPACE
@@ -41,9 +40,11 @@ class CertificateController:
         if controller is None:
             return None
         domain, now = domain_of(controller, self._configs.get("cluster")), datetime.now(UTC)
-        known = _files(self._authorities, AUTHORITY, NAMESPACE)
-        signer, signer_lasts = certificates.authority(known, now)
-        self._settle(self._authorities, AUTHORITY, NAMESPACE, signer)
+        # Looked at once: what is written is made from what is replaced, or refused by the API.
+        old_signer = self._authorities.get(AUTHORITY, NAMESPACE)
+        old_leaf = self._certificates.get(OWN_CERTIFICATE, ROUTER_NAMESPACE)
+        signer, signer_lasts = certificates.authority(_decoded(old_signer), now)
+        self._settle(old_signer, AUTHORITY, NAMESPACE, signer)
         # Before anything shows a certificate by a new authority, that one is known.
         named = (controller["spec"].get("defaultCertificate") or {}).get("name")
         own = [signer["tls.crt"]]
@@ -51,14 +52,12 @@ class CertificateController:
         told = self._trust.get(TRUST, TRUST_NAMESPACE)
         before = ((told or {}).get("data") or {}).get(_BUNDLE, "")
         self._tell(told, before, merged(before, shown, now))
-        leaf, leaf_lasts = certificates.wildcard(
-            _files(self._certificates, OWN_CERTIFICATE, ROUTER_NAMESPACE), signer, domain, now
-        )
-        self._settle(self._certificates, OWN_CERTIFICATE, ROUTER_NAMESPACE, leaf)
+        leaf, leaf_lasts = certificates.wildcard(_decoded(old_leaf), signer, domain, now)
+        self._settle(old_leaf, OWN_CERTIFICATE, ROUTER_NAMESPACE, leaf)
         return min(signer_lasts, leaf_lasts, _LONGEST)
 
     def _named_certificate(self, name: str) -> bytes:
-        found = _files(self._certificates, name, ROUTER_NAMESPACE).get("tls.crt")
+        found = _decoded(self._certificates.get(name, ROUTER_NAMESPACE)).get("tls.crt")
         if not found:
             raise FalseworkError(
                 f"there is no certificate in Secret {ROUTER_NAMESPACE}/{name}",
@@ -67,9 +66,7 @@ class CertificateController:
             )
         return found
 
-    def _settle(self, known: Informer, name: str, namespace: str, wanted: dict[str, bytes]) -> None:
-        """Made from the newest there is, or refused by the API: never a second one over one that is in use."""
-        live = known.get(name, namespace)
+    def _settle(self, live: Object | None, name: str, namespace: str, wanted: dict[str, bytes]) -> None:
         if live is not None and _decoded(live) == wanted:
             return
         body = secret(name, namespace, wanted, "kubernetes.io/tls")
@@ -94,9 +91,5 @@ def _version(live: Object) -> Object:
     return {"resourceVersion": live["metadata"]["resourceVersion"]}
 
 
-def _files(known: Informer, name: str, namespace: str) -> dict[str, bytes]:
-    return _decoded(known.get(name, namespace) or {})
-
-
-def _decoded(live: Object) -> dict[str, bytes]:
-    return {key: base64.b64decode(value) for key, value in (live.get("data") or {}).items()}
+def _decoded(live: Object | None) -> dict[str, bytes]:
+    return {key: base64.b64decode(value) for key, value in ((live or {}).get("data") or {}).items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from falsework.kube.resources import INGRESS_CONTROLLERS
 from falsework.manifests.operators.ingress import CONTROLLER, NAME, NAMESPACE, PORT
 from falsework.operators.ingress.certificate_controller import CertificateController
+from falsework.operators.ingress.ingress_controller import IngressController
 from falsework.operators.ingress.router_controller import RouterController
 from falsework.operators.runtime.controller import Controller
 from falsework.operators.runtime.main import operator_main
@@ -31,3 +32,5 @@ def _build(program: Program) -> None:
     program.add(Controller("RouterController", routers.sync, routers.wakes, resync=_RESYNC))
     certificates = CertificateController(program)
     program.add(Controller("CertificateController", certificates.sync, certificates.wakes, resync=_RESYNC))
+    ingresses = IngressController(program)
+    program.add(Controller("IngressToRouteController", ingresses.sync, ingresses.wakes, resync=_RESYNC))

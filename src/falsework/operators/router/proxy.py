@@ -25,6 +25,7 @@ _MASTER = re.compile(r"^[0-9]+\s+master\s+(?P<reloads>[0-9]+) \[failed: (?P<fail
 _WORKER = re.compile(r"^[0-9]+\s+worker\s+0\s", re.MULTILINE)
 """A worker that was not there before the last reload."""
 _SECRET = 0o600
+_LOG = "`kubectl -n openshift-ingress logs POD -c haproxy`"
 
 
 class RefusedError(FalseworkError):
@@ -95,23 +96,29 @@ class Proxy:
 
     def _load(self, wanted: _Loaded) -> None:
         before = self._place.config.read_bytes()
-        self._write(wanted)
         reloads, _, _ = self._processes()
         self._loaded = None
+        self._write(wanted)
+        is_taken = False
+        try:
+            self._reload()
+            is_taken = self._comes_up(reloads)
+        finally:
+            if not is_taken:
+                # Whatever starts it next must find what it can start with.
+                write_file(self._place.config, before, _SECRET)
+        if not is_taken:
+            raise RefusedError("HAProxy does not take this configuration", cause="it says why in its own log", fix=_LOG)
+        self._loaded = wanted
+        self._tidy(wanted.config.files)
+
+    def _reload(self) -> None:
         # It ends this connection when it starts itself anew.
-        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
-            command_line.ask(self._place.master_socket, "reload", _PATIENCE)
-        if self._comes_up(reloads):
-            self._loaded = wanted
-            self._tidy(wanted.config.files)
-            return
-        # Whatever starts it next must find what it can start with.
-        write_file(self._place.config, before, _SECRET)
-        raise RefusedError(
-            "HAProxy does not take this configuration",
-            cause="it says why in its own log",
-            fix="`kubectl -n openshift-ingress logs POD -c haproxy`",
-        )
+        try:
+            with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+                command_line.ask(self._place.master_socket, "reload", _PATIENCE)
+        except OSError as error:
+            raise self._silent(error) from None
 
     def _comes_up(self, reloads: int) -> bool:
         deadline = time.monotonic() + _LOADING
@@ -122,10 +129,7 @@ class Proxy:
                 if now > reloads and (failed or is_new):
                     return not failed
             if time.monotonic() > deadline:
-                raise FalseworkError(
-                    f"HAProxy has not loaded its configuration within {_LOADING:.0f} s",
-                    fix="`kubectl -n openshift-ingress logs POD -c haproxy`",
-                )
+                raise FalseworkError(f"HAProxy has not loaded its configuration within {_LOADING:.0f} s", fix=_LOG)
             time.sleep(_TICK)
 
     def _processes(self) -> tuple[int, int, bool]:
@@ -141,8 +145,11 @@ class Proxy:
         try:
             return command_line.ask(self._place.master_socket, command, _PATIENCE)
         except OSError as error:
-            cause = f"{self._place.master_socket}: {error.strerror or error}"
-            raise FalseworkError("HAProxy does not answer", cause=cause) from None
+            raise self._silent(error) from None
+
+    def _silent(self, error: OSError) -> FalseworkError:
+        cause = f"{self._place.master_socket}: {error.strerror or error}"
+        return FalseworkError("HAProxy does not answer", cause=cause, fix=_LOG)
 
     def _write(self, loaded: _Loaded) -> None:
         folder = self._place.folder / FILES

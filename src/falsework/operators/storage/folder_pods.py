@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from falsework.kube.client import Object
 from falsework.manifests.objects import named
-from falsework.manifests.operators.storage import FOLDER_ENTRY_POINT, NAMESPACE
+from falsework.manifests.operators.storage import FOLDER_ACCOUNT, FOLDER_ENTRY_POINT, NAMESPACE
 from falsework.operators.storage.claims import FOLDER, LABEL
 
 MAKE, REMOVE = "make", "remove"
@@ -56,6 +56,7 @@ def pod(task: str, volume: str, node: str, image: str) -> Object:
             "nodeName": node,
             "hostNetwork": True,
             "dnsPolicy": "Default",
+            "serviceAccountName": FOLDER_ACCOUNT,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "restartPolicy": "Never",

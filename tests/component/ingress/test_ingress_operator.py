@@ -1,0 +1,181 @@
+"""The ingress operator against a real API."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from operator_process import POD, OperatorProcess, account_of, operator_process, until
+from real_api import RealApi
+
+from falsework.assets.pki import is_signed_by, load_certificates, load_pair
+from falsework.kube.client import APPLY, Client, Object
+from falsework.kube.resources import (
+    CLUSTER_OPERATORS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    INGRESS_CLASSES,
+    INGRESS_CONTROLLERS,
+    KUBE_INGRESSES,
+    POD_DISRUPTION_BUDGETS,
+    ROUTES,
+    SECRETS,
+    SERVICES,
+)
+from falsework.manifests.cluster_operators import cluster_operators
+from falsework.manifests.objects import named, secret
+from falsework.manifests.operators import ingress
+from falsework.operators.runtime.conditions import status_of
+
+VERSION = "1.2.3"
+IMAGES = {"falsework": "registry.example/falsework:1", "haproxy": "registry.example/haproxy:1"}
+DOMAIN = "apps.ocp4.example.com"
+SPACE = "ingressed"
+ROUTER = ("router-default", "openshift-ingress")
+MADE = (
+    (DEPLOYMENTS, *ROUTER),
+    (POD_DISRUPTION_BUDGETS, *ROUTER),
+    (SERVICES, "router-internal-default", "openshift-ingress"),
+    (SECRETS, "router-certs-default", "openshift-ingress"),
+    (SECRETS, "router-ca", "openshift-ingress-operator"),
+    (CONFIG_MAPS, "default-ingress-cert", "openshift-config-managed"),
+)
+
+
+@pytest.fixture(scope="module")
+def client(cluster_api: RealApi) -> Iterator[Client]:
+    found = cluster_api.client()
+    config = named("config.openshift.io/v1", "Ingress", "cluster", spec={"domain": DOMAIN})
+    (reported,) = cluster_operators(VERSION)["0000_50_ingress_07_clusteroperator.yaml"]
+    (ingress_class,) = ingress.manifests(VERSION, IMAGES)["0000_50_ingress_05_ingressclass.yaml"]
+    bodies = (config, reported, ingress_class, named("v1", "Namespace", SPACE))
+    for body in bodies:
+        found.patch(found.resource_of(body), body["metadata"]["name"], body, kind=APPLY)
+    yield found
+    for resource, name, namespace in MADE:
+        found.delete(resource, name, namespace)
+    for resource in (KUBE_INGRESSES, ROUTES, SERVICES, SECRETS):
+        for body in found.list(resource, SPACE).items:
+            found.delete(resource, body["metadata"]["name"], SPACE)
+    for body in bodies:
+        found.delete(found.resource_of(body), body["metadata"]["name"])
+
+
+@pytest.fixture(scope="module")
+def operator(
+    client: Client, cluster_api: RealApi, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorProcess]:
+    rights = ingress.manifests(VERSION, IMAGES)["0000_50_ingress_03_rbac.yaml"]
+    routers = ingress.router_rights()
+    account = account_of(cluster_api, {"operator_rbac.yaml": [body for body in rights if body not in routers]})
+    log = tmp_path_factory.mktemp("ingress-operator") / "log"
+    images = [f"--image={name}={reference}" for name, reference in IMAGES.items()]
+    with operator_process(cluster_api, [*POD, ingress.NAME], account, log, *images) as process:
+        yield process
+        assert "Forbidden" not in process.log.read_text()
+
+
+def said(client: Client, kind: str) -> bool | None:
+    return status_of(client.get(CLUSTER_OPERATORS, "ingress")["status"]["conditions"], kind)
+
+
+def controller(client: Client) -> Object:
+    return client.get(INGRESS_CONTROLLERS, ingress.CONTROLLER, ingress.NAMESPACE)
+
+
+def roll_out(client: Client) -> None:
+    """What the Deployment controller says when all its pods are ready."""
+    live = client.get(DEPLOYMENTS, *ROUTER)
+    counts = dict.fromkeys(
+        ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), live["spec"]["replicas"]
+    )
+    status = {**counts, "observedGeneration": live["metadata"]["generation"]}
+    client.replace(DEPLOYMENTS, {**live, "status": status}, "status")
+
+
+def data_of(client: Client, name: str, namespace: str) -> dict[str, bytes]:
+    data = client.get(SECRETS, name, namespace)["data"]
+    return {key: base64.b64decode(value) for key, value in data.items()}
+
+
+def test_routers_run_are_kept_and_told(client: Client, operator: OperatorProcess) -> None:
+    until(lambda: client.get(DEPLOYMENTS, *ROUTER), operator)
+    until(lambda: said(client, "Available") is False, operator)
+    roll_out(client)
+    until(lambda: said(client, "Available") and said(client, "Progressing") is False, operator)
+    until(lambda: controller(client)["status"]["availableReplicas"] == 1, operator)
+    status = controller(client)["status"]
+    assert (status["domain"], status["endpointPublishingStrategy"]["type"]) == (DOMAIN, "HostNetwork")
+    assert status_of(status["conditions"], "Admitted") is True
+
+    # What clients trust, and what routers show.
+    until(lambda: client.get(CONFIG_MAPS, "default-ingress-cert", "openshift-config-managed"), operator)
+    until(lambda: data_of(client, "router-certs-default", "openshift-ingress"), operator)
+    bundle = client.get(CONFIG_MAPS, "default-ingress-cert", "openshift-config-managed")["data"]["ca-bundle.crt"]
+    shown = data_of(client, "router-certs-default", "openshift-ingress")
+    (authority,) = load_certificates(bundle.encode())
+    assert is_signed_by(load_pair(shown["tls.crt"], shown["tls.key"]).certificate, authority)
+    ssl.create_default_context(cadata=bundle)
+
+    # Somebody's mistakes.
+    client.patch(DEPLOYMENTS, ROUTER[0], {"spec": {"template": {"spec": {"hostNetwork": False}}}}, ROUTER[1])
+    until(lambda: client.get(DEPLOYMENTS, *ROUTER)["spec"]["template"]["spec"].get("hostNetwork"), operator)
+    client.delete(SECRETS, "router-certs-default", "openshift-ingress")
+    until(lambda: data_of(client, "router-certs-default", "openshift-ingress") != shown, operator)
+
+    place = (INGRESS_CONTROLLERS, ingress.CONTROLLER)
+    try:
+        client.patch(*place, {"spec": {"endpointPublishingStrategy": {"type": "Private"}}}, ingress.NAMESPACE)
+        until(lambda: status_of(controller(client)["status"]["conditions"], "Admitted") is False, operator)
+    finally:
+        nothing = {"endpointPublishingStrategy": None, "replicas": 3}
+        client.patch(*place, {"spec": nothing}, ingress.NAMESPACE)
+    until(lambda: client.get(DEPLOYMENTS, *ROUTER)["spec"]["replicas"] == 3, operator)
+    client.patch(*place, {"spec": {"replicas": None}}, ingress.NAMESPACE)
+    until(lambda: client.get(DEPLOYMENTS, *ROUTER)["spec"]["replicas"] == 1, operator)
+
+
+def test_an_ingress_becomes_routes_and_is_told_where_it_is(client: Client, operator: OperatorProcess) -> None:
+    ports = [{"name": "web", "port": 80, "targetPort": 8080}]
+    client.create(SERVICES, named("v1", "Service", "shop", SPACE, spec={"ports": ports}))
+    client.create(KUBE_INGRESSES, _ingress("shop", "shop.example.com", "shop-tls"))
+    client.create(KUBE_INGRESSES, _ingress("foreign", "foreign.example.com", "", ingressClassName="another"))
+    # Its certificate is not there yet, so neither is its route.
+    pair = data_of_when_there(client, operator)
+    client.create(SECRETS, secret("shop-tls", SPACE, pair, "kubernetes.io/tls"))
+    until(lambda: len(client.list(ROUTES, SPACE).items) == 1, operator)
+    (route,) = client.list(ROUTES, SPACE).items
+    assert route["spec"]["host"] == "shop.example.com"
+    assert route["spec"]["port"] == {"targetPort": "web"}
+    assert route["spec"]["tls"]["insecureEdgeTerminationPolicy"] == "Redirect"
+    assert route["spec"]["tls"]["certificate"].encode() == pair["tls.crt"]
+    assert client.get(INGRESS_CLASSES, "openshift-default")["spec"]["controller"] == "openshift.io/ingress-to-route"
+
+    admitted = {"type": "Admitted", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    entry = {"routerName": "default", "routerCanonicalHostname": f"router-default.{DOMAIN}", "conditions": [admitted]}
+    client.replace(ROUTES, {**route, "status": {"ingress": [entry]}}, "status")
+    until(
+        lambda: (
+            client.get(KUBE_INGRESSES, "shop", SPACE)["status"]["loadBalancer"]["ingress"]
+            == [{"hostname": f"router-default.{DOMAIN}"}]
+        ),
+        operator,
+    )
+    client.delete(KUBE_INGRESSES, "shop", SPACE)
+    until(lambda: client.list(ROUTES, SPACE).items == [], operator)
+
+
+def data_of_when_there(client: Client, operator: OperatorProcess) -> dict[str, bytes]:
+    until(lambda: data_of(client, "router-certs-default", "openshift-ingress"), operator)
+    assert client.list(ROUTES, SPACE).items == []
+    return data_of(client, "router-certs-default", "openshift-ingress")
+
+
+def _ingress(name: str, host: str, tls: str, **spec: Any) -> Object:
+    backend = {"service": {"name": "shop", "port": {"number": 80}}}
+    rule = {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
+    secured = {"tls": [{"hosts": [host], "secretName": tls}]} if tls else {}
+    return named("networking.k8s.io/v1", "Ingress", name, SPACE, spec={"rules": [rule], **secured, **spec})
