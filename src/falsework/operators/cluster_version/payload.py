@@ -163,5 +163,8 @@ def _turn(manifest: Manifest) -> int:
 
 
 def _urgency(manifest: Manifest) -> int:
+    """What comes after the pivot is all that is missing then; before, it is nobody's turn."""
+    if manifest.after_pivot:
+        return -1
     component = manifest.component
     return next((number for number, name in enumerate(_AWAITED) if component.startswith(name)), len(_AWAITED))
