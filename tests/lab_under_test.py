@@ -53,7 +53,7 @@ class LabUnderTest:
         group = [rest.pop(0)] if name in ("balancer", "csr", "machine", "node", "wait-for") else []
         return [sys.executable, "-m", "falsework", name, *group, "--dir", str(self.lab.site_folder), *rest]
 
-    def run(self, *words: str, code: int = 0, limit: float = 120) -> str:
+    def run(self, *words: str, code: int = 0, limit: float = 600) -> str:
         """What it printed to stdout; both streams in the message when it does not end as it should."""
         done = subprocess.run(
             self.command(*words), env=self.environment(), capture_output=True, text=True, timeout=limit, check=False
@@ -81,7 +81,7 @@ class LabUnderTest:
         quoted = command.replace("'", "'\\''")
         return self.run("ssh", machine, "--", f"script -qec '{quoted}' /dev/null").replace("\r\n", "\n")
 
-    def at_the_workstation(self, command: str, limit: float = 120) -> str:
+    def at_the_workstation(self, command: str, limit: float = 600) -> str:
         return self.run("shell", "-c", command, limit=limit)
 
     def found(self, *words: str) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ class LabUnderTest:
         """The command with which `words` run in the lab's network, as at a workstation there."""
         return list(View(self.site, self.lab).command(words))
 
-    def until_ready(self, patience: float = 120) -> None:
+    def until_ready(self, patience: float = 300) -> None:
         """Until the API is ready behind the load balancer."""
         ask = f"curl -sk --max-time 2 https://{self.site.api_host}:6443/readyz || true"
         deadline = time.monotonic() + patience
@@ -101,7 +101,7 @@ class LabUnderTest:
             assert time.monotonic() < deadline, said
             time.sleep(0.3)
 
-    def until(self, machine: str, power: Power, doing: str = "", patience: float = 60) -> None:
+    def until(self, machine: str, power: Power, doing: str = "", patience: float = 180) -> None:
         deadline = time.monotonic() + patience
         while (state := self.machines.state(machine)).power is not power or doing not in state.doing:
             console = self.machines.console(machine)

@@ -67,7 +67,7 @@ def shell(lab: LabUnderTest, command: str) -> str:
     return lab.inside("bootstrap", "sh", "-c", command)
 
 
-def until(lab: LabUnderTest, command: str, wanted: str, patience: float = 90) -> str:
+def until(lab: LabUnderTest, command: str, wanted: str, patience: float = 300) -> str:
     deadline = time.monotonic() + patience
     while True:
         try:

@@ -65,7 +65,7 @@ class HelperMachine:
 
     def ask(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a program on the client."""
-        return subprocess.run(self.client_words(*words), capture_output=True, text=True, check=False, timeout=30)
+        return subprocess.run(self.client_words(*words), capture_output=True, text=True, check=False, timeout=120)
 
     def told(self, *words: str | Path) -> str:
         done = self.ask(*words)

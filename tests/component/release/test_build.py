@@ -176,10 +176,8 @@ def test_an_export_serves_an_empty_host_without_building(tmp_path: Path, release
     assert [item["digest"] for item in there["components"]] == [item["digest"] for item in here["components"]]
 
 
-def test_a_warm_build_builds_and_fetches_nothing(release: Release) -> None:
-    output = falsework("release", "build", **NO_NETWORK)
-    assert " built" not in output
-    assert "installing" not in output
+def test_a_warm_build_builds_nothing(release: Release) -> None:
+    assert " built" not in falsework("release", "build")
 
 
 NO_NETWORK = {

@@ -61,7 +61,7 @@ def falsework(*words: str | Path) -> list[str]:
 
 
 def done(*words: str | Path, code: int = 0) -> str:
-    finished = subprocess.run(falsework(*words), capture_output=True, text=True, check=False, timeout=120)
+    finished = subprocess.run(falsework(*words), capture_output=True, text=True, check=False, timeout=600)
     assert finished.returncode == code, finished.stdout + finished.stderr
     return finished.stdout
 
@@ -161,7 +161,7 @@ def test_killed_at_moments_nobody_chose_it_goes_on(lab: Lab) -> None:
 def test_two_at_once_take_turns(lab: Lab) -> None:
     up = falsework("up", "--dir", lab.site_folder, "--until", "assets")
     children = [subprocess.Popen(up, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [child.communicate(timeout=120)[1] for child in children]
+    said = [child.communicate(timeout=600)[1] for child in children]
     assert [child.returncode for child in children] == [0, 0], said
     states = [event["state"] for event in read_events(lab.events) if event.get("stage") == "assets"]
     assert states == ["started", "finished", "skipped"]
