@@ -9,7 +9,7 @@ from falsework.manifests.workload import READ, Workload, core, operator_manifest
 
 NAMESPACE = "openshift-ingress-operator"
 NAME = "ingress-operator"
-PORT = 9113
+PORT = 9110
 CONTROLLER = "default"
 """The IngressController there is."""
 ROUTER_NAMESPACE = "openshift-ingress"
