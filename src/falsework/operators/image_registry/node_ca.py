@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from falsework.assets.serialize import to_toml
 from falsework.errors import FalseworkError
 from falsework.files import is_draft, write_file
 from falsework.operators.image_registry.node_registries import CERTS_D, FILE, NodeRegistry, digest_of, parsed
@@ -32,6 +31,8 @@ def write_registries(folder: Path, wanted: Iterable[NodeRegistry], seen_as: Path
 
 
 def hosts_file(registry: NodeRegistry, folder: Path) -> bytes:
+    from falsework.assets.serialize import to_toml
+
     there = {
         "capabilities": ["pull", "resolve"],
         "ca": str(folder / _AUTHORITY),
