@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -17,9 +18,11 @@ from falsework.site.model import Role, Site
 from falsework.stages import assets, helper, network, node_removal, release, runner, site_change, workers
 from falsework.stages.context import Context
 from falsework.stages.events import EventLog
+from falsework.stages.model import Stage
 
-_STAGES = (release.STAGE, assets.STAGE, network.STAGE, helper.STAGE, workers.STAGE)
-"""What a machine more or less concerns."""
+_FEWER = (assets.STAGE, helper.STAGE, workers.STAGE)
+_MORE = (release.STAGE, assets.STAGE, network.STAGE, helper.STAGE, workers.STAGE)
+"""What a machine less or more concerns."""
 _TIMEOUT = 600.0
 
 
@@ -63,9 +66,10 @@ def run(options: argparse.Namespace) -> int:
             site = site_in(options.dir)
             if options.action == "add":
                 _add(lab, site, options)
+                _bring_about(lab, options.dir, progress, _MORE)
             else:
                 _remove(lab, site, options, progress)
-            _bring_about(lab, options.dir, progress)
+                _bring_about(lab, options.dir, progress, _FEWER)
     return 0
 
 
@@ -104,7 +108,7 @@ def _remove(lab: Lab, site: Site, options: argparse.Namespace, progress: Progres
     site_change.remove_machine(lab, site, name)
 
 
-def _bring_about(lab: Lab, folder: Path, progress: Progress) -> None:
+def _bring_about(lab: Lab, folder: Path, progress: Progress, stages: Sequence[Stage]) -> None:
     """What the site's files say now."""
     site = site_in(folder)
-    runner.run(Context(lab, lambda: site, progress, EventLog(lab.events)), _STAGES)
+    runner.run(Context(lab, lambda: site, progress, EventLog(lab.events)), stages)

@@ -52,9 +52,10 @@ def _plan(context: Context) -> list[str]:
 
 
 def _run(context: Context) -> None:
-    provider, site, release = machines.provider(context), context.site, context.release
+    provider, site = machines.provider(context), context.site
     helper, wanted = site.helper, files(context)
     if not _is_running(context):
+        release = context.release
         config = context.lab.root / "helper.ign"
         write_file(config, to_json(wanted.ignition()), 0o600)
         binds = {}
