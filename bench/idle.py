@@ -178,4 +178,7 @@ def _sum(rows: Sequence[Cost]) -> Cost:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except FalseworkError as error:
+        sys.exit(f"falsework bench idle: {error}")
