@@ -15,6 +15,8 @@ from falsework.machines.namespaces import inside
 
 PATIENCE = 2.0
 """Seconds: a server in the same host answers in milliseconds, or not at all."""
+_DNS = 53
+_POINTER = 0xC0
 _A, _IN = 1, 1
 _RECURSION_DESIRED = 0x0100
 _ID = 0x4657
@@ -54,15 +56,22 @@ def _address_of(server: str, name: str) -> str | None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         asking.settimeout(PATIENCE)
         # Connected: an answer from somebody else is none, and a closed port is told at once.
-        asking.connect((server, 53))
+        asking.connect((server, _DNS))
         asking.send(packet)
         answer = asking.recv(4096)
     if len(answer) < len(packet) or answer[:2] != packet[:2] or not struct.unpack(">H", answer[6:8])[0]:
         return None
-    # The first answer follows the question: a pointer to the name, type, class, time to live, length, address.
-    start = len(packet)
-    kind, _, _, length = struct.unpack(">2HIH", answer[start + 2 : start + 12])
-    return socket.inet_ntoa(answer[start + 12 : start + 16]) if (kind, length) == (_A, 4) else None
+    # The first answer follows the question: its name, type, class, time to live, length, address.
+    start = _after_name(answer, len(packet))
+    kind, _, _, length = struct.unpack(">2HIH", answer[start : start + 10])
+    return socket.inet_ntoa(answer[start + 10 : start + 14]) if (kind, length) == (_A, 4) else None
+
+
+def _after_name(answer: bytes, start: int) -> int:
+    """A name is written out, label by label, or ends with a pointer to where it was written before."""
+    while 0 < answer[start] < _POINTER:
+        start += 1 + answer[start]
+    return start + (2 if answer[start] >= _POINTER else 1)
 
 
 def _connects(address: str, port: int) -> None:

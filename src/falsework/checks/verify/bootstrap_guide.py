@@ -17,8 +17,10 @@ _STATUS = "Step 4: Monitor Cluster Status"
 _ETCD = "Stage 4: etcd starts"
 _CHECKLIST = "Verification Checklist"
 _NODE_KUBECONFIG = (
-    "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig"
+    "$(ls -v /etc/kubernetes/static-pod-resources/kube-apiserver-pod-*/secrets/node-kubeconfigs/localhost.kubeconfig"
+    " | tail -1)"
 )
+"""Of the API server's newest revision."""
 _PHRASES = (
     "Starting bootkube.sh...",
     "Rendering etcd manifests...",
