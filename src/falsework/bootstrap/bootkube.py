@@ -15,9 +15,10 @@ from pathlib import Path
 
 from falsework import process
 from falsework.assets.bootstrap_facts import BootstrapFacts
-from falsework.bootstrap import api_probe, etcd_health, pivot, places, records
+from falsework.bootstrap import api_hold, api_probe, etcd_health, pivot, places, records
 from falsework.bootstrap.apply import apply_all
 from falsework.bootstrap.disk import Disk
+from falsework.bootstrap.etcd_hand_over import EtcdHandOver, local_etcd
 from falsework.bootstrap.facts import load_facts
 from falsework.bootstrap.rendering import Rendering
 from falsework.bootstrap.service import run_service, say
@@ -43,6 +44,7 @@ class Bootkube:
 
     def run(self) -> None:
         say("Starting bootkube.sh...")
+        api_hold.let_go()
         rendering = Rendering(self.disk, self.facts)
         rendering.clean()
         self.render(rendering)
@@ -128,6 +130,8 @@ class Bootkube:
         rendering.stop_temporary()
 
     def _wait_for_masters(self, client: Client, applying: Applying) -> None:
+        hand_over = EtcdHandOver(local_etcd(places.TLS), self.facts.control_plane_replicas, say)
+        Wait(say, pause=_WAY_PAUSE).until("a master that leads etcd", applying.meanwhile(hand_over.missing))
         wait = Wait(say, pause=_PIVOT_PAUSE)
         pods = pivot.RequiredPods(client, say)
         wait.until("the masters' control plane", applying.meanwhile(pods.missing))

@@ -138,6 +138,10 @@ class Gateway:
         """The leader's id, as somebody knows it; 0 if there is none."""
         return int(self.ask("maintenance/status", {}).get("leader") or 0)
 
+    def committed(self) -> str:
+        """How far what was written has come, as somebody knows it: it grows with every write."""
+        return str(self.ask("maintenance/status", {}).get("raftIndex") or "")
+
     def move_leadership(self, leader: Member, target: Member) -> None:
         """Only the leader can give it away, so it is the one that is asked. Back when the other has it."""
         self._ask_one(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import shutil
 import signal
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from real_etcd import BOOTSTRAP, MASTERS, RealEtcd
 
+from falsework.bootstrap.etcd_hand_over import EtcdHandOver
 from falsework.errors import FalseworkError
 from falsework.etcd import wal
 from falsework.operators.etcd import decision
@@ -220,3 +222,35 @@ def test_an_earlier_life_is_archived_and_a_restart_needs_nobody(etcd: RealEtcd, 
     etcd.join("master-0")
     etcd.start(BOOTSTRAP)
     operator.until_voters(BOOTSTRAP, "master-0")
+
+
+def test_a_master_leads_before_anybody_else_writes(etcd: RealEtcd, operator: Operator) -> None:
+    """Nothing is written while leadership moves: it would be lost."""
+    held: list[str] = []
+
+    @contextlib.contextmanager
+    def hold() -> Iterator[None]:
+        held.append(leading(etcd))
+        yield
+        held.append(leading(etcd))
+
+    hand_over = EtcdHandOver(etcd.gateway, len(MASTERS), operator.said.append, hold)
+    assert "less than two" in str(hand_over.missing())
+    pods = {name: etcd.discover(name) for name in MASTERS}
+    operator.run(*MASTERS)
+    for name, pod in pods.items():
+        pod.finish()
+        etcd.start(name)
+    operator.until_voters(BOOTSTRAP, *MASTERS)
+    etcd.until("a master leads", lambda: hand_over.missing() is None)
+    assert held[0] == BOOTSTRAP
+    assert held[-1] in MASTERS
+    assert operator.said[-1] == f"{leading(etcd)} leads etcd"
+    times = len(held)
+    assert hand_over.missing() is None
+    assert len(held) == times
+
+
+def leading(etcd: RealEtcd) -> str:
+    leader = etcd.gateway.leader()
+    return next(member.name for member in etcd.gateway.members() if member.id == leader)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from falsework.errors import FalseworkError
+from falsework.etcd.gate import EtcdGate, Wait, is_enough, too_few
 from falsework.kube.resources import CONFIG_MAPS
-from falsework.operators.kube_apiserver.etcd_gate import EtcdGate, Wait, is_enough, too_few
 from falsework.operators.kube_apiserver.pod import NAME, NAMESPACE, etcd_servers, pod
 from falsework.operators.runtime.conditions import condition
 from falsework.operators.runtime.controller import Controller, always

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from falsework.operators.kube_apiserver.etcd_gate import PATIENCE, EtcdGate, Wait, is_enough
+from falsework.etcd.gate import PATIENCE, EtcdGate, Wait, is_enough
 
 
 class Clock:

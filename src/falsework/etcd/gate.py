@@ -1,4 +1,4 @@
-"""Whether enough of etcd lives on the masters for API servers to be started on it.
+"""Whether enough of etcd lives on the masters for one of them to lead, and for API servers to be started on it.
 
 Fewer than two members would be no better than the bootstrap's. And as every change of the list is a new revision, all
 of them are waited for, though not for long: one master that does not come must not keep the others.
@@ -28,7 +28,7 @@ class EtcdGate:
         self._enough_since: float | None = None
 
     def wait(self, live: int, replicas: int) -> Wait | None:
-        """Before the first revision. `live` members on masters, of as many as there are to be."""
+        """Before the first step. `live` members on masters, of as many as there are to be."""
         if not is_enough(live, replicas):
             self._enough_since = None
             return Wait(too_few(live, replicas))
