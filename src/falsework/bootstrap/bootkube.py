@@ -130,11 +130,16 @@ class Bootkube:
         rendering.stop_temporary()
 
     def _wait_for_masters(self, client: Client, applying: Applying) -> None:
-        hand_over = EtcdHandOver(local_etcd(places.TLS), self.facts.control_plane_replicas, say)
-        Wait(say, pause=_WAY_PAUSE).until("a master that leads etcd", applying.meanwhile(hand_over.missing))
         wait = Wait(say, pause=_PIVOT_PAUSE)
         pods = pivot.RequiredPods(client, say)
-        wait.until("the masters' control plane", applying.meanwhile(pods.missing))
+        hand_over = EtcdHandOver(local_etcd(places.TLS), self.facts.control_plane_replicas, say)
+
+        def missing() -> str | None:
+            """A master leads etcd long before its API server runs."""
+            leading, running = hand_over.missing(), pods.missing()
+            return running or leading
+
+        wait.until("the masters' control plane", applying.meanwhile(missing))
         say("All self-hosted control plane components successfully started")
         if self.facts.control_plane_replicas >= 3:
             say("Waiting for self hosted control plane to be available")

@@ -41,9 +41,17 @@ class EtcdHandOver:
         self._say = say
         self._hold = hold
         self._gate = gate or EtcdGate()
+        self._is_done = False
 
     def missing(self) -> str | None:
         """Why no master leads yet; None if one does. Hands over as soon as that can be."""
+        if self._is_done:
+            return None
+        reason = self._attempt()
+        self._is_done = reason is None
+        return reason
+
+    def _attempt(self) -> str | None:
         try:
             members = self._etcd.members()
             bootstrap = next((member for member in members if member.name == BOOTSTRAP_MEMBER), None)
