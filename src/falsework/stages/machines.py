@@ -17,6 +17,7 @@ from falsework.machines.provider import Power, Spec
 from falsework.machines.providers import provider_of
 from falsework.machines.retirement import is_retired
 from falsework.site.model import Helper, Machine
+from falsework.stages import addresses
 from falsework.stages.conditions import Condition, Seen
 from falsework.stages.context import Context
 
@@ -49,6 +50,7 @@ def switch_on(context: Context, machines: Sequence[Machine]) -> None:
             fix="for a new cluster run `falsework destroy`, then `falsework up`",
         )
     wanted = [machine for machine in machines if provider(context).state(machine.name).power is not Power.RUNNING]
+    addresses.make_free(context.lab, context.site.helper, wanted)
     expect(context, wanted)
     share.lab_groups(context.lab, context.journal)
 

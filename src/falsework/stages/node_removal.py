@@ -14,14 +14,12 @@ from falsework.files import sync_folder, write_file
 from falsework.kube.client import ApiError, Object
 from falsework.kube.drain import Drain, cordon, losses
 from falsework.kube.resources import CSRS, NODES, SCHEDULERS
-from falsework.lab.folder import NETWORK, Lab
+from falsework.lab.folder import Lab
 from falsework.lab.journal import Thing
 from falsework.machines import network, nspawn
-from falsework.machines.firmware.dhcp import give_back
-from falsework.machines.namespaces import inside
 from falsework.node_roles.assigner import is_schedulable
 from falsework.site.model import Machine, Role
-from falsework.stages import machines, membership
+from falsework.stages import addresses, machines, membership
 from falsework.stages.context import Context
 
 
@@ -144,17 +142,10 @@ def _take_away(context: Context, name: str) -> None:
     network.remove_netns(cable)
     context.journal.removed(cable)
     _forget(context, node)
-    _free_address(context, name)
+    lease = json.loads((_notes(context.lab) / name).read_bytes())
+    addresses.give_back(context.lab, context.site.helper, lease["mac"], lease["address"])
     machines.expect_no_longer_named(context, [name])
     context.say(f"{name} is gone")
-
-
-def _free_address(context: Context, name: str) -> None:
-    """dnsmasq has a lease for it, and keeps what it has read of a machine until its next start: told to read all again,
-    2.90 aborts. It is away for some hundredths of a second."""
-    lease, server = json.loads((_notes(context.lab) / name).read_bytes()), str(context.site.helper.address)
-    inside(context.lab.netns_path(NETWORK), lambda: give_back(lease["mac"], lease["address"], server))
-    machines.provider(context).execute(context.site.helper.name, ("systemctl", "restart", "dnsmasq"))
 
 
 def _forget(context: Context, node: str) -> None:
