@@ -35,6 +35,8 @@ _GROUP = (
     b"root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n"
     b"nogroup:x:65534:\n"
 )
+# A test that mounts an image as a volume knows it by the system that upstream's is made of.
+_OS_RELEASE = b'PRETTY_NAME="Debian, in place of the Alpine Linux of upstream\'s image"\nID=debian\n'
 _NGINX = b"""\
 user nobody nogroup;
 pid /tmp/nginx.pid;
@@ -102,6 +104,7 @@ IMAGES = (
             ("1.8",),
             "agnhost",
             parts={f"{name}.jpg": f"{name}.jpg", "data.json": f"{name}.json"},
+            files={"etc/os-release": _OS_RELEASE},
             entrypoint=("/agnhost",),
             arguments=("test-webserver",),
         )
