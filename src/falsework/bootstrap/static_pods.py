@@ -105,7 +105,10 @@ def kube_apiserver(facts: BootstrapFacts) -> Pod:
         ),
     )
     own_etcd = settings.client_url("localhost")
-    told = flags.kube_apiserver(files, facts.address, [own_etcd], facts.service_networks, facts.api_shutdown_delay)
+    internal_api = f"https://{facts.api_int_host}:{API_PORT}"
+    told = flags.kube_apiserver(
+        files, facts.address, internal_api, [own_etcd], facts.service_networks, facts.api_shutdown_delay
+    )
     container = Container(
         "kube-apiserver",
         facts.images["kube-apiserver"],

@@ -24,7 +24,7 @@ from falsework.release.tarball import Entry, file_entry, folder_entry, link_entr
 
 FOLDER = "conformance"
 """Of the registry: test images are beside the release's, and are not mistaken for them."""
-_BUSYBOX = "bin/busybox"
+_BUSYBOX, _SHELL = "busybox", "bash-static"
 
 # A test asks for a user and a group that only the image knows.
 _PASSWD = (
@@ -35,6 +35,8 @@ _GROUP = (
     b"root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n"
     b"nogroup:x:65534:\n"
 )
+# A test that mounts an image as a volume knows it by the system that upstream's is made of.
+_OS_RELEASE = b'PRETTY_NAME="Debian, in place of the Alpine Linux of upstream\'s image"\nID=debian\n'
 _NGINX = b"""\
 user nobody nogroup;
 pid /tmp/nginx.pid;
@@ -102,6 +104,7 @@ IMAGES = (
             ("1.8",),
             "agnhost",
             parts={f"{name}.jpg": f"{name}.jpg", "data.json": f"{name}.json"},
+            files={"etc/os-release": _OS_RELEASE},
             entrypoint=("/agnhost",),
             arguments=("test-webserver",),
         )
@@ -184,19 +187,24 @@ def _entries(spec: SuiteImage, parts: Mapping[str, Part], epoch: int) -> Iterato
 
 
 def _busybox(cache: Cache, root: Path, epoch: int) -> list[Entry]:
-    """Debian's, with a link for every program it can be; Debian itself makes none."""
+    """Debian's, with a link for every program it can be; Debian itself makes none. Its shell drops variables that have
+    a dash in their names, which tests look for, so that `sh` is bash."""
     with cache.work("busybox") as folder, tarfile.open(root) as archive:
-        member = next(name for name in (_BUSYBOX, f"usr/{_BUSYBOX}") if name in archive.getnames())
-        content = archive.extractfile(member)
-        assert content is not None, "it is a file"
-        program = folder / "busybox"
-        program.write_bytes(content.read())
+        contents = {name: _content(archive, f"bin/{name}") for name in (_BUSYBOX, _SHELL)}
+        program = folder / _BUSYBOX
+        program.write_bytes(contents[_BUSYBOX])
         program.chmod(0o755)
-        names = run((program, "--list")).output.split()
-        whole = program.read_bytes()
+        names = set(run((program, "--list")).output.split()) - {_BUSYBOX, "sh"}
     return [
         *(link_entry(place, "usr/bin", epoch) for place in ("bin", "sbin")),
         link_entry("usr/sbin", "bin", epoch),
-        file_entry("usr/bin/busybox", whole, epoch, 0o755),
-        *(link_entry(f"usr/bin/{name}", "busybox", epoch) for name in names if name != "busybox"),
+        *(file_entry(f"usr/bin/{name}", content, epoch, 0o755) for name, content in contents.items()),
+        *(link_entry(f"usr/bin/{name}", _BUSYBOX, epoch) for name in sorted(names)),
+        link_entry("usr/bin/sh", _SHELL, epoch),
     ]
+
+
+def _content(archive: tarfile.TarFile, name: str) -> bytes:
+    file = archive.extractfile(name)
+    assert file is not None, f"{name} is a file of the root"
+    return file.read()

@@ -74,9 +74,18 @@ def _root(release: Payload) -> DebianRoot:
         suite=release.debian_roots[BUILD_ROOT].suite,
         variant="extract",
         include=(
-            *("base-files", "bash", "bind9-dnsutils", "bind9-host", "busybox-static", "coreutils", "curl", "dash"),
-            *("grep", "hostname", "iproute2", "libc-bin", "mawk", "netbase", "netcat-openbsd", "nginx-light", "procps"),
-            *("sed", "util-linux"),
+            *(
+                "base-files",
+                "bash",
+                "bash-static",
+                "bind9-dnsutils",
+                "bind9-host",
+                "busybox-static",
+                "coreutils",
+                "curl",
+            ),
+            *("dash", "grep", "hostname", "iproute2", "libc-bin", "mawk", "netbase", "netcat-openbsd"),
+            *("nginx-light", "procps", "sed", "util-linux"),
         ),
         without=("etc/nginx/", "usr/bin/perl", "usr/lib/x86_64-linux-gnu/perl", "usr/share/perl"),
     )

@@ -63,10 +63,12 @@ class ControllerManagerFiles:
 def kube_apiserver(
     files: ApiServerFiles,
     address: str,
+    internal_api: str,
     etcd_servers: Sequence[str],
     service_networks: Sequence[str],
     shutdown_delay: int = SHUTDOWN_DELAY,
 ) -> Flags:
+    """`internal_api` is the URL by which machines and pods of the cluster reach the API."""
     return {
         "advertise-address": address,
         "bind-address": "0.0.0.0",
@@ -99,6 +101,8 @@ def kube_apiserver(
         "proxy-client-cert-file": files.aggregator_client.certificate,
         "proxy-client-key-file": files.aggregator_client.key,
         "service-account-issuer": ISSUER,
+        # Otherwise each server would name its own address here, for which no certificate is shown.
+        "service-account-jwks-uri": f"{internal_api}/openid/v1/jwks",
         "api-audiences": ISSUER,
         "service-account-signing-key-file": files.token_key,
         "service-account-key-file": list(files.token_checks),

@@ -28,7 +28,8 @@ def images(cache: Cache, tmp_path: Path) -> dict[str, Image]:
     names = {part for image in IMAGES for part in image.parts.values()}
     parts = {name: part(cache, name, cache.add_bytes(name.encode())) for name in names}
     root = tmp_path / "root.tar"
-    write_tar(root, [folder_entry("bin", 0), file_entry("bin/busybox", b"#!/bin/sh\necho busybox sh ls\n", 0, 0o755)])
+    programs = {"busybox": b"#!/bin/sh\necho busybox sh ls\n", "bash-static": b"a shell"}
+    write_tar(root, [folder_entry("bin", 0), *(file_entry(f"bin/{name}", text, 0) for name, text in programs.items())])
     parts[ROOT] = part(cache, ROOT, cache.add(root))
     return {image.tagged.removeprefix(f"{registry_list()['gcRegistry']}/"): image for image in suite(cache, parts)}
 
@@ -64,7 +65,7 @@ def test_tests_find_every_image_where_they_are_told_to_look(images: dict[str, Im
 def test_busybox_has_a_link_for_each_of_its_names(cache: Cache, images: dict[str, Image]) -> None:
     found = members(cache, images["busybox:1.37.0-1"])
     assert found["usr/bin/busybox"].isreg()
-    assert {name: found[f"usr/bin/{name}"].linkname for name in ("sh", "ls")} == {"sh": "busybox", "ls": "busybox"}
+    assert {name: found[f"usr/bin/{name}"].linkname for name in ("sh", "ls")} == {"sh": "bash-static", "ls": "busybox"}
     assert found["bin"].linkname == "usr/bin"
 
 

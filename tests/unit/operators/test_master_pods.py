@@ -25,12 +25,10 @@ from falsework.site.load import default_site
 from ignited import ignited
 
 FACTS = bootstrap_facts(default_site(), DEFAULT_PAYLOAD)
-SITE = SiteFacts(FACTS.cluster_networks, FACTS.service_networks, "https://api-int.example.com:6443")
+SITE = SiteFacts(FACTS.cluster_networks, FACTS.service_networks, f"https://{FACTS.api_int_host}:6443")
 TOKEN_CHECKS = ("service-account-001.pub", "service-account-002.pub")
 PODS: dict[str, Pod] = {
-    apiserver.NAMESPACE: apiserver.pod(
-        "image", apiserver.etcd_servers(FACTS.masters), FACTS.service_networks, TOKEN_CHECKS
-    ),
+    apiserver.NAMESPACE: apiserver.pod("image", apiserver.etcd_servers(FACTS.masters), SITE, TOKEN_CHECKS),
     controller_manager.NAMESPACE: controller_manager.pod("image", SITE),
     scheduler.NAMESPACE: scheduler.pod("image"),
 }
@@ -113,6 +111,7 @@ def test_the_api_server_knows_its_node_and_prefers_its_etcd() -> None:
         "https://localhost:2379",
         *(f"https://{address}:2379" for address in sorted(FACTS.masters)),
     ]
+    assert flags["service-account-jwks-uri"] == f"https://{FACTS.api_int_host}:6443/openid/v1/jwks"
     (container,) = pod["spec"]["containers"]
     assert container["env"] == [{"name": "HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}]
     assert pod["metadata"]["labels"].items() >= {"app": "openshift-kube-apiserver", "apiserver": "true"}.items()
@@ -137,7 +136,5 @@ def test_networks_of_both_kinds_have_a_slice_of_their_own_size() -> None:
 
 
 def test_the_same_pod_is_the_same_text() -> None:
-    again = apiserver.pod(
-        "image", apiserver.etcd_servers(reversed(FACTS.masters)), FACTS.service_networks, reversed(TOKEN_CHECKS)
-    )
+    again = apiserver.pod("image", apiserver.etcd_servers(reversed(FACTS.masters)), SITE, reversed(TOKEN_CHECKS))
     assert again == PODS[apiserver.NAMESPACE]

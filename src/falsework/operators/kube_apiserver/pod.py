@@ -9,6 +9,7 @@ from falsework.control_plane.flags import API_GRACE, API_PORT, ApiServerFiles
 from falsework.control_plane.pods import Container, Pod, alive, command, ready, started
 from falsework.control_plane.pods import pod as static_pod
 from falsework.control_plane.revision_files import bundle_of, mount, of_config_map, of_secret, pair_of_secret
+from falsework.operators.site_facts import SiteFacts
 
 NAME = "kube-apiserver"
 NAMESPACE = "openshift-kube-apiserver"
@@ -46,7 +47,7 @@ def etcd_servers(addresses: Iterable[str]) -> list[str]:
     return [f"https://{host}:{ETCD_PORT}" for host in ("localhost", *hosts)]
 
 
-def pod(image: str, etcd: Sequence[str], service_networks: Sequence[str], token_keys: Iterable[str]) -> Pod:
+def pod(image: str, etcd: Sequence[str], site: SiteFacts, token_keys: Iterable[str]) -> Pod:
     """`token_keys` are the keys of ConfigMap sa-token-signing-certs."""
     files = ApiServerFiles(
         client_ca=bundle_of("client-ca"),
@@ -64,7 +65,7 @@ def pod(image: str, etcd: Sequence[str], service_networks: Sequence[str], token_
     container = Container(
         NAME,
         image,
-        command(NAME, flags.kube_apiserver(files, "$(HOST_IP)", etcd, service_networks)),
+        command(NAME, flags.kube_apiserver(files, "$(HOST_IP)", site.internal_api, etcd, site.service_networks)),
         (mount(NAME),),
         "265m",
         "1Gi",

@@ -43,7 +43,7 @@ class Target:
             raise FalseworkError(
                 f"ConfigMap {NAMESPACE}/{_SIGNED_FOR} says not whose tokens are good", cause="it is missing or empty"
             )
-        made = pod(self._program.images[NAME], etcd_servers(addresses), self._site.facts().service_networks, keys)
+        made = pod(self._program.images[NAME], etcd_servers(addresses), self._site.facts(), keys)
         self._config.keep(_POD, pod_data(made))
         self._say(condition(_PROGRESSING, False, "AsExpected"))
         return None
