@@ -83,7 +83,7 @@ def deployment(name: str, space: str, image: str, replicas: int = 1, **pod: Any)
         "command": server_command(),
         "ports": [{"containerPort": PORT}],
         "readinessProbe": {"httpGet": {"path": "/", "port": PORT}, "periodSeconds": 1, "timeoutSeconds": 10},
-        "lifecycle": {"preStop": {"exec": {"command": ["/usr/bin/sleep", "5"]}}},
+        "lifecycle": {"preStop": {"sleep": {"seconds": 5}}},
     }
     spec = {
         "replicas": replicas,
@@ -107,6 +107,12 @@ def ask(lab: LabUnderTest, space: str, source: str, url: str) -> str:
     """From a pod of a Deployment."""
     words = ("kubectl", "exec", "-n", space, f"deployment/{source}", "--", "python3", "-c", _ASK, url)
     return lab.run(*words).strip()
+
+
+def read_in(lab: LabUnderTest, space: str, what: str, path: str) -> str:
+    """A file of a pod. Its image has Python, and none of the small programs one is used to."""
+    program = "import pathlib, sys; print(pathlib.Path(sys.argv[1]).read_text(), end='')"
+    return lab.run("kubectl", "exec", "-n", space, what, "--", "python3", "-c", program, path)
 
 
 def pods_of(lab: LabUnderTest, space: str, name: str) -> dict[str, str]:

@@ -12,7 +12,19 @@ from typing import Any
 
 import pytest
 
-from application import PORT, apply, ask, deployment, image_of, namespace, pods_of, rolled_out, server_command, service
+from application import (
+    PORT,
+    apply,
+    ask,
+    deployment,
+    image_of,
+    namespace,
+    pods_of,
+    read_in,
+    rolled_out,
+    server_command,
+    service,
+)
 from lab_under_test import LabUnderTest
 from raised_cluster import DOMAIN, Raised
 
@@ -66,7 +78,7 @@ def test_deployments_on_different_nodes_talk_by_service_name(shop: LabUnderTest)
 def test_large_answers_cross_nodes(shop: LabUnderTest) -> None:
     """A packet too large for the way between nodes would never arrive."""
     assert len(ask(shop, SPACE, "back", "http://front/300000")) == 300000
-    inside = int(shop.run("kubectl", "exec", "-n", SPACE, "deployment/back", "--", "cat", "/sys/class/net/eth0/mtu"))
+    inside = int(read_in(shop, SPACE, "deployment/back", "/sys/class/net/eth0/mtu"))
     between = int(shop.inside("worker-0", "cat", "/sys/class/net/flannel.1/mtu"))
     assert inside == between < int(shop.inside("worker-0", "cat", "/sys/class/net/eth0/mtu"))
 
@@ -105,7 +117,7 @@ def test_logs_exec_copy_and_port_forward(shop: LabUnderTest, tmp_path: Path) -> 
     assert "asked /said-in-the-log" in shop.run("kubectl", "logs", "-n", SPACE, pod)
     (tmp_path / "letter").write_text("for the pod")
     shop.run("kubectl", "cp", str(tmp_path / "letter"), f"{SPACE}/{pod}:/tmp/letter")
-    assert shop.run("kubectl", "exec", "-n", SPACE, pod, "--", "cat", "/tmp/letter") == "for the pod"
+    assert read_in(shop, SPACE, f"pod/{pod}", "/tmp/letter") == "for the pod"
     shop.run("kubectl", "cp", f"{SPACE}/{pod}:/tmp/letter", str(tmp_path / "back"))
     assert (tmp_path / "back").read_text() == "for the pod"
     with forwarded(shop, pod) as port:
@@ -168,18 +180,17 @@ def test_a_claim_survives_its_pod(shop: LabUnderTest) -> None:
         "metadata": {"name": "ledger", "namespace": SPACE},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     }
-    writes = "date +%s%N >>/data/notes; cat /data/notes; exec sleep infinity"
     container = {
         "name": "it",
         "image": image_of(shop),
-        "command": ["/bin/sh", "-c", writes],
+        "command": ["/usr/bin/python3", "-uc", _NOTES],
         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
     }
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "ledger"}}]
     kept = deployment("keeper", SPACE, "", replicas=1, containers=[container], volumes=volumes)
     apply(shop, claim, kept)
     rolled_out(shop, SPACE, "keeper")
-    first = shop.run("kubectl", "logs", "-n", SPACE, "deployment/keeper").split()
+    first = said_by(shop, "deployment/keeper", lines=1)
     assert len(first) == 1
     (before,) = pods_of(shop, SPACE, "keeper")
     shop.run("kubectl", "delete", "pod", "-n", SPACE, before, "--grace-period=1")
@@ -190,6 +201,16 @@ def test_a_claim_survives_its_pod(shop: LabUnderTest) -> None:
     shop.run("kubectl", "delete", "-n", SPACE, "deployment/keeper", "pvc/ledger", "--wait=true")
     # Its data goes with it.
     shop.run("kubectl", "wait", "--for=delete", f"pv/{volume['metadata']['name']}", "--timeout=90s")
+
+
+_NOTES = """
+import pathlib, signal, time
+notes = pathlib.Path("/data/notes")
+with notes.open("a") as file:
+    print(time.time_ns(), file=file)
+print(notes.read_text())
+signal.pause()
+"""
 
 
 def said_by(lab: LabUnderTest, what: str, lines: int) -> list[str]:
