@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from textwrap import shorten
 from xml.etree import ElementTree as ET
 
-_TEST = "[It] "
+_TEST, _FAILED = "[It] ", "[FAILED] "
+_WORTH_TELLING = 200
+"""Characters; the rest is in the log."""
 
 
 class Outcome(StrEnum):
@@ -22,7 +25,7 @@ class Case:
     outcome: Outcome
     seconds: float
     why: str = ""
-    """The first line of what a failed test says."""
+    """The beginning of what a failed test says."""
 
 
 def cases_in(file: Path) -> Iterator[Case]:
@@ -34,13 +37,13 @@ def cases_in(file: Path) -> Iterator[Case]:
         # What prepares and ends the whole suite is no test; that it failed is worth knowing.
         if element.find("skipped") is not None or not (name.startswith(_TEST) or faults):
             continue
-        outcome, why = (Outcome.FAILED, _first_line(faults[0])) if faults else (Outcome.PASSED, "")
+        outcome, why = (Outcome.FAILED, _beginning(faults[0])) if faults else (Outcome.PASSED, "")
         yield Case(name.removeprefix(_TEST), outcome, float(element.get("time", 0)), why)
 
 
-def _first_line(fault: ET.Element) -> str:
-    text = (fault.text or fault.get("message") or "").strip()
-    return next((line.strip() for line in text.splitlines() if line.strip()), "without a word")
+def _beginning(fault: ET.Element) -> str:
+    words = (fault.text or fault.get("message") or "without a word").removeprefix(_FAILED).split()
+    return shorten(" ".join(words), _WORTH_TELLING, placeholder=" …")
 
 
 def failed(cases: Iterable[Case]) -> list[Case]:

@@ -8,8 +8,7 @@ REPORT = """<?xml version="1.0" encoding="UTF-8"?>
  <testcase name="[SynchronizedBeforeSuite]" classname="Kubernetes e2e suite" status="passed" time="1"></testcase>
  <testcase name="[It] [sig-network] DNS should resolve [Conformance]" status="passed" time="12.5"></testcase>
  <testcase name="[It] [sig-node] Pods should run [Conformance]" status="failed" time="300">
-  <failure message="" type="failed">
-   Timed out after 300.000s.
+  <failure message="" type="failed">[FAILED] Timed out after 300.000s.
    Expected Pod to be running
   </failure>
  </testcase>
@@ -40,7 +39,7 @@ def test_only_tests_that_ran_count(tmp_path: Path) -> None:
     ]
     assert cases[0] == Case(cases[0].name, Outcome.PASSED, 12.5)
     assert failed(cases) == [cases[1]]
-    assert cases[1].why == "Timed out after 300.000s."
+    assert cases[1].why == "Timed out after 300.000s. Expected Pod to be running"
 
 
 def test_a_suite_that_could_not_begin_failed(tmp_path: Path) -> None:
@@ -52,6 +51,6 @@ def test_a_suite_that_could_not_begin_failed(tmp_path: Path) -> None:
 def test_failed_ones_are_named_with_their_reasons(tmp_path: Path) -> None:
     assert described(read(tmp_path, REPORT)) == [
         "FAILED [sig-node] Pods should run [Conformance]",
-        "       Timed out after 300.000s.",
+        "       Timed out after 300.000s. Expected Pod to be running",
         "2 run, 1 passed, 1 failed",
     ]
