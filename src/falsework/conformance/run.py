@@ -97,7 +97,7 @@ class Runner:
         report.unlink(missing_ok=True)
         registries = self.results / "registries.yaml"
         write_file(registries, to_yaml(registry_list()))
-        with (self.results / f"{phase.name}.log").open("w") as log:
+        with (self.results / f"{phase.name}.log").open("w", buffering=1) as log:
             listener = _Listener(log, tell)
             words = command(self.programs, phase, selection, self.results)
             # There is an option for it too, which comes too late for what the tests note when they are loaded.
