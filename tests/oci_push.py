@@ -10,6 +10,7 @@ import http.client
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from email.message import Message
 from urllib.parse import urlencode, urlsplit
 
 from falsework.release import oci
@@ -30,8 +31,8 @@ class Registry:
 
     def ask(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        """The status, the headers and the content of the answer."""
+    ) -> tuple[int, Message, bytes]:
+        """The status, the headers (a proxy may spell them otherwise) and the content of the answer."""
         connection = _NamedConnection(self)
         sent = {"Host": f"{self.name}:{self.port}", **(headers or {})}
         if self.login is not None:
@@ -39,7 +40,7 @@ class Registry:
         try:
             connection.request(method, path, body, sent)
             answer = connection.getresponse()
-            return answer.status, dict(answer.getheaders()), answer.read()
+            return answer.status, answer.headers, answer.read()
         finally:
             connection.close()
 
