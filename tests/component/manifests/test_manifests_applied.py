@@ -165,7 +165,7 @@ def test_the_commands_of_the_guides(filled: RealApi, release: Release, programs:
 
     domain = default_site().apps_domain
     assert ask("get", "ingresses.config/cluster", "-o", "jsonpath={.spec.domain}") == domain
-    assert "No resources found" in ask("get", "ingresscontroller", "-n", "openshift-ingress-operator")
+    assert "default" in ask("get", "ingresscontroller", "-n", "openshift-ingress-operator")
     patch = '{"spec":{"mastersSchedulable":true}}'
     ask("patch", "schedulers.config.openshift.io", "cluster", "--type=merge", "-p", patch)
     assert filled.client().get(SCHEDULERS, "cluster")["spec"]["mastersSchedulable"] is True
@@ -180,6 +180,7 @@ def _named(kind: str, name: str, api: str = "config.openshift.io/v1") -> Object:
 _REGISTRY = "imageregistry.operator.openshift.io/v1"
 _MACHINES = "machineconfiguration.openshift.io/v1"
 _OPERATOR = "operator.openshift.io/v1"
+_LEVELS = {"logLevel": "Normal", "operatorLogLevel": "Normal"}
 
 
 @pytest.mark.parametrize(
@@ -227,8 +228,10 @@ def test_nonsense_is_refused(filled: RealApi, body: Object, what: str) -> None:
 
 def test_the_registry_takes_what_the_guides_edit(filled: RealApi) -> None:
     spec = {"managementState": "Managed", "replicas": 1, "storage": {"pvc": {"claim": ""}}, "logLevel": "Normal"}
-    made = filled.client().create(CONFIGS, {**_named("Config", "cluster", _REGISTRY), "spec": spec})
-    assert made["spec"]["storage"] == {"pvc": {"claim": ""}}
+    client = filled.client()
+    assert client.get(CONFIGS, "cluster")["spec"] == {"managementState": "Removed", "replicas": 1, **_LEVELS}
+    edited = client.patch(CONFIGS, "cluster", {"spec": spec})
+    assert edited["spec"]["storage"] == {"pvc": {"claim": ""}}
 
 
 def test_a_second_run_finds_everything(filled: RealApi, manifests: Path) -> None:
@@ -322,9 +325,11 @@ def test_a_definition_whose_api_server_ended_too_early_is_taken_up(
     api: RealApi, release: Release, programs: Path, tmp_path: Path
 ) -> None:
     """Names accepted, not yet in use: the next API server would look at it again after five minutes."""
+    manifests = tmp_path / "manifests"
+    manifests.mkdir()
     definition = next(one for one in definitions() if one.kind == "Scheduler")
-    (tmp_path / "definition.yaml").write_bytes(to_yaml(definition.manifest()))
-    assert apply_all(api.client(), tmp_path, print) == []
+    (manifests / "definition.yaml").write_bytes(to_yaml(definition.manifest()))
+    assert apply_all(api.client(), manifests, print) == []
     key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{definition.plural}.{definition.group}"
     etcdctl = release.install("etcdctl", programs)
     deadline = time.monotonic() + 30
@@ -336,7 +341,7 @@ def test_a_definition_whose_api_server_ended_too_early_is_taken_up(
     api.etcdctl(etcdctl, "put", key, given=json.dumps(body))
     api.start_apiserver()
     scheduler = named("config.openshift.io/v1", "Scheduler", "cluster", spec={"mastersSchedulable": False})
-    (tmp_path / "object.yaml").write_bytes(to_yaml(scheduler))
+    (manifests / "object.yaml").write_bytes(to_yaml(scheduler))
     said: list[str] = []
-    assert apply_all(api.client(), tmp_path, said.append) == []
+    assert apply_all(api.client(), manifests, said.append) == []
     assert [line for line in said if "is accepted and not in use" in line]
