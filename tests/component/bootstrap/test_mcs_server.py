@@ -216,14 +216,15 @@ def test_the_accept_header_picks_the_spec(server: ConfigServer, accept: str, sta
 
 def test_health_is_told_to_all_and_not_written_down(server: ConfigServer) -> None:
     def told() -> list[str]:
-        return [line["path"] for line in server.lines() if line.get("path", "").startswith("/healthz")]
+        return [str(line) for line in server.lines() if "/healthz" in str(line)]
 
     for method in ("GET", "HEAD"):
         answer = ask(server, "/healthz", STRANGER, method)
         assert (answer.status, answer.body, answer.headers["content-length"]) == (200, b"", "0")
     assert ask(server, "/healthz", BALANCER, first=LOCAL).status == 200
     assert ask(server, "/healthz/x", STRANGER).status == 404
-    eventually(lambda: told() == ["/healthz/x"], "only what is no health check is written down")
+    eventually(lambda: bool(told()), "what is no health check is written down")
+    assert ["/healthz/x" in line for line in told()] == [True]
 
 
 # Through the load balancer
