@@ -18,6 +18,11 @@ class FalseworkError(Exception):
         self.cause = cause
         self.fix = fix
 
+    @property
+    def one_line(self) -> str:
+        """What and why, where it is a part of another sentence."""
+        return f"{self.what} ({self.cause})" if self.cause else self.what
+
     def __str__(self) -> str:
         parts = [self.what]
         if self.cause:

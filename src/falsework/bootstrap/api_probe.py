@@ -35,7 +35,7 @@ def silent(client: Client) -> str | None:
     try:
         client.raw("GET", "/readyz")
     except Unreachable as error:
-        return f"{error.what} ({error.cause})" if error.cause else error.what
+        return error.one_line
     return None
 
 

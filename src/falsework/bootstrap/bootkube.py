@@ -215,7 +215,7 @@ def api_missing(client: Client) -> str | None:
     try:
         return api_probe.refusal(*client.raw("GET", "/readyz"))
     except Unreachable as error:
-        return pivot.one_line(error)
+        return error.one_line
 
 
 def resolve(host: str) -> None:

@@ -7,13 +7,13 @@ can keep three API servers still for that moment; the one on this machine can be
 from __future__ import annotations
 
 import contextlib
-import ssl
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from falsework.bootstrap.api_hold import held
+from falsework.bootstrap.etcd_health import client_context
 from falsework.bootstrap.waiting import Say
 from falsework.errors import FalseworkError
 from falsework.etcd.gate import EtcdGate
@@ -63,7 +63,7 @@ class EtcdHandOver:
                 return wait.reason
             return self._move(bootstrap, masters)
         except FalseworkError as error:
-            return f"{error.what} ({error.cause})" if error.cause else error.what
+            return error.one_line
 
     def _move(self, bootstrap: Member, masters: list[Member]) -> str | None:
         target = next((member for member in masters if self._etcd.fault_of(member) is None), None)
@@ -84,11 +84,6 @@ class EtcdHandOver:
 
 def local_etcd(tls: Path) -> Gateway:
     """This machine's member."""
-
-    @cache
-    def context() -> ssl.SSLContext:
-        trusting = ssl.create_default_context(cafile=str(tls / "etcd-ca-bundle.crt"))
-        trusting.load_cert_chain(tls / "etcd-client.crt", tls / "etcd-client.key")
-        return trusting
-
+    # The same one each time: connections are kept by it.
+    context = cache(partial(client_context, tls))
     return Gateway(lambda: [f"https://localhost:{CLIENT_PORT}"], context, _PATIENCE)

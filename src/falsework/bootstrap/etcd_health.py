@@ -10,12 +10,17 @@ from pathlib import Path
 _PATIENCE = 2.0
 
 
+def client_context(tls: Path) -> ssl.SSLContext:
+    """OSError if the machine's files are not there, or are no certificate."""
+    context = ssl.create_default_context(cafile=str(tls / "etcd-ca-bundle.crt"))
+    context.load_cert_chain(tls / "etcd-client.crt", tls / "etcd-client.key")
+    return context
+
+
 def unhealthy(tls: Path, port: int) -> str | None:
     """Why etcd on this machine is not healthy; None if it is."""
     try:
-        context = ssl.create_default_context(cafile=str(tls / "etcd-ca-bundle.crt"))
-        context.load_cert_chain(tls / "etcd-client.crt", tls / "etcd-client.key")
-        connection = http.client.HTTPSConnection("localhost", port, timeout=_PATIENCE, context=context)
+        connection = http.client.HTTPSConnection("localhost", port, timeout=_PATIENCE, context=client_context(tls))
         try:
             connection.request("GET", "/health")
             answer = json.loads(connection.getresponse().read(65536))

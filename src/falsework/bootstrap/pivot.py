@@ -76,7 +76,7 @@ class RequiredPods:
         try:
             states = {required: self._state(*required.split("/")) for required in REQUIRED_PODS}
         except FalseworkError as error:
-            return one_line(error)
+            return error.one_line
         for required, state in states.items():
             if self._said.get(required) != state:
                 self._say(f"Pod Status: {required} {state}")
@@ -93,7 +93,7 @@ def revisions_missing(client: Client) -> str | None:
     try:
         counts = {resource: _rolled_out(client, resource) for resource in REVISIONED}
     except FalseworkError as error:
-        return one_line(error)
+        return error.one_line
     behind = [f"{resource.plural} on {count}" for resource, count in counts.items() if count < 2]
     return f"a revision must run on two masters: {', '.join(behind)}" if behind else None
 
@@ -170,9 +170,9 @@ def lease_held(client: Client, name: str, host: str) -> str | None:
             client.delete(LEASES, name, "kube-system", precondition_uid=lease["metadata"]["uid"])
     except ApiError as error:
         # Gone already, or a master's by now.
-        return None if error.is_missing or error.is_conflict else one_line(error)
+        return None if error.is_missing or error.is_conflict else error.one_line
     except FalseworkError as error:
-        return one_line(error)
+        return error.one_line
     return None
 
 
@@ -192,7 +192,7 @@ def overrides_kept(client: Client, patch: bytes) -> str | None:
     try:
         client.patch(CLUSTER_VERSIONS, "version", json.loads(patch))
     except FalseworkError as error:
-        return one_line(error)
+        return error.one_line
     return None
 
 
@@ -201,13 +201,9 @@ def etcd_missing(client: Client) -> str | None:
     try:
         found = client.get(ETCDS, "cluster")
     except FalseworkError as error:
-        return one_line(error)
+        return error.one_line
     conditions = (found.get("status") or {}).get("conditions") or ()
     mine = next((entry for entry in conditions if entry["type"] == "EtcdRunningInCluster"), None)
     if mine is None:
         return "etcds.operator.openshift.io/cluster has no condition EtcdRunningInCluster"
     return None if mine["status"] == "True" else f"EtcdRunningInCluster={mine['status']}: {mine.get('message', '')}"
-
-
-def one_line(error: FalseworkError) -> str:
-    return f"{error.what} ({error.cause})" if error.cause else error.what

@@ -50,7 +50,7 @@ def _unreported(client: Client) -> str | None:
     try:
         client.create(CONFIG_MAPS, body)
     except ApiError as error:
-        return None if error.is_conflict else pivot.one_line(error)
+        return None if error.is_conflict else error.one_line
     except FalseworkError as error:
-        return pivot.one_line(error)
+        return error.one_line
     return None

@@ -32,7 +32,7 @@ class InstallWaiting:
             try:
                 found, trouble = look(), ""
             except FalseworkError as error:
-                found, trouble = "", f"{error.what} ({error.cause})" if error.cause else error.what
+                found, trouble = "", error.one_line
             if found:
                 return found
             if deadline is not None and self.clock() > deadline:

@@ -64,7 +64,7 @@ def need(cluster: Cluster, site: Site) -> Need:
             return Need(removed=True)
         return _need(cluster, site)
     except FalseworkError as error:
-        return Need(removed=False, unknown=f"{error.what} ({error.cause})" if error.cause else error.what)
+        return Need(removed=False, unknown=error.one_line)
 
 
 def _need(cluster: Cluster, site: Site) -> Need:

@@ -112,7 +112,7 @@ def _remove(lab: Lab, thing: Thing, removers: Mapping[str, Remover]) -> str | No
     try:
         remover(lab, thing)
     except FalseworkError as error:
-        return f"{error.what} ({error.cause})" if error.cause else error.what
+        return error.one_line
     except OSError as error:
         return str(error)
     return None

@@ -41,6 +41,18 @@ def pair_in(files: Files) -> Pair:
     return load_pair(files["tls.crt"], files["tls.key"])
 
 
+def pair_or_none(files: Files) -> Pair | None:
+    """None if it is none: then another one is made."""
+    try:
+        return pair_in(files)
+    except (KeyError, ValueError):
+        return None
+
+
+def files_of(pair: Pair) -> Files:
+    return {"tls.crt": certificate_pem(pair.certificate), "tls.key": key_pem(pair.key)}
+
+
 def due(pair: Pair, now: datetime) -> timedelta:
     """How long it may wait until it is made again."""
     return max(timedelta(), pair.life.renew_at - now)
@@ -78,7 +90,7 @@ def successor_of(signer: Pair, now: datetime) -> Files:
     old = subject_of(signer.certificate)
     name = f"{old.common_name.partition('@')[0]}@{int(now.timestamp())}"
     pair = issue(Subject(name, old.organizations, old.unit), Validity.TWO_MONTHS, now, algorithm=_algorithm(signer.key))
-    return {"tls.crt": certificate_pem(pair.certificate), "tls.key": key_pem(pair.key)}
+    return files_of(pair)
 
 
 def merged(bundle: str, wanted: Iterable[bytes], now: datetime) -> str:

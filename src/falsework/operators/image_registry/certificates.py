@@ -15,36 +15,34 @@ from falsework.assets.pki import (
     Subject,
     Use,
     Validity,
-    certificate_pem,
     is_signed_by,
     issue,
-    key_pem,
     load_certificates,
-    load_pair,
 )
-from falsework.operators.certificates.renewal import due
-from falsework.operators.image_registry.credentials import Files
+from falsework.operators.certificates.renewal import Files, due, files_of, pair_in, pair_or_none
 from falsework.operators.image_registry.names import SERVICE, SERVICE_NAMES
 
 
 def signer(old: Files, now: datetime) -> Files:
     """Renewed when a third of its three years is left, so that what it signs can always last a year."""
-    pair = _pair(old)
+    pair = pair_or_none(old)
     if pair is not None and due(pair, now):
         return old
-    return _files(issue(Subject(f"{SERVICE}-signer@{int(now.timestamp())}"), Validity.THREE_YEARS, now))
+    return files_of(issue(Subject(f"{SERVICE}-signer@{int(now.timestamp())}"), Validity.THREE_YEARS, now))
 
 
 def serving(old: Files, signer: Files, bundle: str, addresses: tuple[str, ...], now: datetime, *, known: bool) -> Files:
     """For all the Service's names and addresses. Renewed in time by the newest signer, but not before that one is
     known to all nodes (`known`), unless nobody could trust the old one any more."""
-    by = load_pair(signer["tls.crt"], signer["tls.key"])
-    pair = _pair(old)
+    by = pair_in(signer)
+    pair = pair_or_none(old)
     if pair is not None and _serves(pair, bundle, addresses, now) and (due(pair, now) or not known):
         return old
     names = [ipaddress.ip_address(address) for address in addresses]
     uses = frozenset({Use.SERVER})
-    return _files(issue(Subject(SERVICE), Validity.YEAR, now, signer=by, uses=uses, dns=SERVICE_NAMES, addresses=names))
+    return files_of(
+        issue(Subject(SERVICE), Validity.YEAR, now, signer=by, uses=uses, dns=SERVICE_NAMES, addresses=names)
+    )
 
 
 def _serves(pair: Pair, bundle: str, addresses: tuple[str, ...], now: datetime) -> bool:
@@ -54,15 +52,3 @@ def _serves(pair: Pair, bundle: str, addresses: tuple[str, ...], now: datetime) 
     names = pair.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     has = {*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))}
     return {*SERVICE_NAMES, *addresses} <= has
-
-
-def _pair(files: Files) -> Pair | None:
-    """None if it is none: then another one is made."""
-    try:
-        return load_pair(files["tls.crt"], files["tls.key"])
-    except (KeyError, ValueError):
-        return None
-
-
-def _files(pair: Pair) -> Files:
-    return {"tls.crt": certificate_pem(pair.certificate), "tls.key": key_pem(pair.key)}

@@ -9,24 +9,24 @@ from datetime import datetime
 
 from cryptography import x509
 
-from falsework.assets.pki import Pair, Subject, Use, Validity, certificate_pem, is_signed_by, issue, key_pem
-from falsework.operators.certificates.renewal import Files, due, pair_in
+from falsework.assets.pki import Pair, Subject, Use, Validity, certificate_pem, is_signed_by, issue
+from falsework.operators.certificates.renewal import Files, due, files_of, pair_in, pair_or_none
 from falsework.site.model import KeyAlgorithm
 
 
 def authority(old: Files, now: datetime) -> tuple[Files, float]:
     """As OpenShift makes it; and the seconds until it has to be looked at again."""
-    pair = _pair(old)
+    pair = pair_or_none(old)
     if pair is not None and (wait := due(pair, now)):
         return old, wait.total_seconds()
     subject = Subject(f"ingress-operator@{int(now.timestamp())}")
     made = issue(subject, Validity.TWO_YEARS, now, algorithm=KeyAlgorithm.RSA)
-    return _files(made), due(made, now).total_seconds()
+    return files_of(made), due(made, now).total_seconds()
 
 
 def wildcard(old: Files, signer: Files, domain: str, now: datetime) -> tuple[Files, float]:
     """For `*.domain`. The authority is shown with it, for those who trust that by what they saw once."""
-    by, pair, name = pair_in(signer), _pair(old), f"*.{domain}"
+    by, pair, name = pair_in(signer), pair_or_none(old), f"*.{domain}"
     is_good = pair is not None and is_signed_by(pair.certificate, by.certificate) and name in _names(pair)
     if pair is not None and is_good and (wait := due(pair, now)):
         return old, wait.total_seconds()
@@ -39,7 +39,7 @@ def wildcard(old: Files, signer: Files, domain: str, now: datetime) -> tuple[Fil
         uses=frozenset({Use.SERVER}),
         dns=[name],
     )
-    files = _files(made)
+    files = files_of(made)
     return {**files, "tls.crt": files["tls.crt"] + certificate_pem(by.certificate)}, due(made, now).total_seconds()
 
 
@@ -49,15 +49,3 @@ def _names(pair: Pair) -> list[str]:
     except x509.ExtensionNotFound:
         return []
     return found.get_values_for_type(x509.DNSName)
-
-
-def _pair(files: Files) -> Pair | None:
-    """None if it is none: then another one is made."""
-    try:
-        return pair_in(files)
-    except (KeyError, ValueError):
-        return None
-
-
-def _files(pair: Pair) -> Files:
-    return {"tls.crt": certificate_pem(pair.certificate), "tls.key": key_pem(pair.key)}

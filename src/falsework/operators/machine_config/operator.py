@@ -122,7 +122,7 @@ class Pools:
             except ApiError:
                 raise
             except FalseworkError as error:
-                failure = f"{error.what} ({error.cause})" if error.cause else error.what
+                failure = error.one_line
             self._write_status(pool, with_render_failure(pool.get("status") or {}, failure, now()))
 
     def _render(self, pool: Object) -> None:
