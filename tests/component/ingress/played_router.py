@@ -125,8 +125,9 @@ class RouterUnderTest:
         if not any(one["metadata"]["name"] == name for one in self.client.list(ENDPOINT_SLICES, self.namespace).items):
             self.client.create(ENDPOINT_SLICES, body)
 
-    def route(self, name: str, service: str, **spec: Any) -> Object:
+    def route(self, name: str, service: str, annotations: dict[str, str] | None = None, **spec: Any) -> Object:
         body = named("route.openshift.io/v1", "Route", name, self.namespace)
+        body["metadata"]["annotations"] = annotations or {}
         body["spec"] = {"to": {"kind": "Service", "name": service}, **spec}
         return self.client.create(ROUTES, body)
 

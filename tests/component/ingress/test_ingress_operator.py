@@ -28,6 +28,7 @@ from falsework.kube.resources import (
 from falsework.manifests.cluster_operators import cluster_operators
 from falsework.manifests.objects import named, secret
 from falsework.manifests.operators import ingress
+from falsework.operators.router.routes import EXACT, PATH_TYPE
 from falsework.operators.runtime.conditions import status_of
 
 VERSION = "1.2.3"
@@ -163,6 +164,20 @@ def test_an_ingress_becomes_routes_and_is_told_where_it_is(client: Client, opera
         operator,
     )
     client.delete(KUBE_INGRESSES, "shop", SPACE)
+    until(lambda: client.list(ROUTES, SPACE).items == [], operator)
+
+
+def test_one_path_in_two_ways_is_two_routes(client: Client, operator: OperatorProcess) -> None:
+    body = _ingress("twice", "twice.example.com", "")
+    (path,) = body["spec"]["rules"][0]["http"]["paths"]
+    body["spec"]["rules"][0]["http"]["paths"] = [path, {**path, "pathType": "Exact"}]
+    client.create(SERVICES, named("v1", "Service", "twice", SPACE, spec={"ports": [{"port": 80}]}))
+    path["backend"]["service"]["name"] = "twice"
+    client.create(KUBE_INGRESSES, body)
+    until(lambda: len(client.list(ROUTES, SPACE).items) == 2, operator)
+    found = [route["metadata"].get("annotations") or {} for route in client.list(ROUTES, SPACE).items]
+    assert sorted(noted.get(PATH_TYPE, "") for noted in found) == ["", EXACT]
+    client.delete(KUBE_INGRESSES, "twice", SPACE)
     until(lambda: client.list(ROUTES, SPACE).items == [], operator)
 
 

@@ -13,6 +13,7 @@ from real_api import RealApi
 
 from falsework.host import packages
 from falsework.kube.resources import ROUTES
+from falsework.operators.router.routes import EXACT, PATH_TYPE
 from falsework.operators.runtime.conditions import status_of
 
 SPACE = "routed"
@@ -90,6 +91,34 @@ def test_each_kind_of_tls_is_answered_by_who_is_asked(
     statuses = {path: router.get("own.example.com", path)[0] for path in ("/", "/plain", "/plain/x", "/plainly")}
     assert statuses == {"/": 503, "/plain": 200, "/plain/x": 200, "/plainly": 503}
     secure.stop()
+
+
+def test_an_exact_path_comes_before_those_that_begin_it(router: RouterUnderTest) -> None:
+    host, edge = "paths.example.com", {"termination": "edge", "insecureEdgeTerminationPolicy": "Allow"}
+    paths = {"whole": "/", "short": "/a", "long": "/a/b", "exact": "/a/b", "slash": "/a/b/", "only": "/a/b/c"}
+    backends = {name: Backend(name) for name in paths}
+    for name, path in paths.items():
+        router.serve(f"path-{name}", backends[name])
+        noted = {PATH_TYPE: EXACT} if name in ("exact", "slash", "only") else {}
+        router.route(f"path-{name}", f"path-{name}", noted, host=host, path=path, tls=edge)
+    until(lambda: all(is_admitted(router, f"path-{name}") for name in paths), router.program)
+    expected = {
+        "whole": ("/", "/ab", "/A/b"),
+        "short": ("/a", "/a/", "/a/bc", "/a?x=/a/b"),
+        "long": ("/a/b/c/", "/a/b/c/d", "/a/b/d", "/a/b//"),
+        "exact": ("/a/b", "/a/b?x=1"),
+        "slash": ("/a/b/",),
+        "only": ("/a/b/c",),
+    }
+    for name, asked in expected.items():
+        assert {path: router.get(host, path)[1]["name"] for path in asked} == dict.fromkeys(asked, name)
+    # It is for all of those who come with TLS, too.
+    certified = f"paths.{DOMAIN}"
+    router.route("path-tls", "path-exact", {PATH_TYPE: EXACT}, host=certified, path="/a", tls={"termination": "edge"})
+    until(lambda: is_admitted(router, "path-tls"), router.program)
+    assert [router.get(certified, path, tls=True)[0] for path in ("/a", "/a/", "/a/b", "/")] == [200, 503, 503, 503]
+    for backend in backends.values():
+        backend.stop()
 
 
 def test_what_cannot_be_served_is_refused_alone(router: RouterUnderTest, backend: Backend) -> None:

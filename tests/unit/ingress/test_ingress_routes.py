@@ -11,6 +11,7 @@ from falsework.errors import FalseworkError
 from falsework.kube.client import Object
 from falsework.operators.ingress.ingress_routes import TERMINATION, is_ours, named_by, routes_of
 from falsework.operators.ingress.settings import settings_of
+from falsework.operators.router.routes import EXACT, PATH_TYPE
 
 SERVICE = {"spec": {"ports": [{"port": 80, "targetPort": 8080}, {"name": "web", "port": 81, "targetPort": "http"}]}}
 SECRET = {"data": {"tls.crt": base64.b64encode(b"certificate").decode(), "tls.key": base64.b64encode(b"key").decode()}}
@@ -35,6 +36,21 @@ def test_a_rule_with_a_host_is_a_route() -> None:
     assert (spec["host"], spec["path"], spec["to"]["name"]) == ("shop.example.com", "/cart", "shop")
     assert route["metadata"]["ownerReferences"][0]["uid"] == "uid"
     assert routes(ingress("shop.example.com"))[0]["metadata"]["name"] == route["metadata"]["name"]
+
+
+def test_a_path_that_is_said_twice_is_one_route_and_in_two_ways_is_two() -> None:
+    body = ingress("shop.example.com")
+    (path,) = body["spec"]["rules"][0]["http"]["paths"]
+    other = {**path, "backend": {"service": {"name": "other", "port": {"number": 80}}}}
+    body["spec"]["rules"][0]["http"]["paths"] = [path, other, {**other, "pathType": "Exact"}]
+    first, exact = routes(body)
+    assert (first["spec"]["to"]["name"], exact["spec"]["to"]["name"]) == ("shop", "other")
+    assert exact["metadata"]["annotations"] == {PATH_TYPE: EXACT}
+    # What is passed on unread has no path, and so no way to say it.
+    body["spec"]["tls"] = [{"hosts": ["shop.example.com"]}]
+    body["metadata"]["annotations"] = {TERMINATION: "passthrough"}
+    (passed,) = routes(body)
+    assert "annotations" not in passed["metadata"]
 
 
 @pytest.mark.parametrize(

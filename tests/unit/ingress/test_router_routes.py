@@ -9,7 +9,17 @@ import pytest
 from falsework.kube.client import Object
 from falsework.operators.router.admission import Router, status_with
 from falsework.operators.router.endpoints import Endpoint, by_service, endpoints_of
-from falsework.operators.router.routes import CLAIMED, INVALID, NOT_ADMITTED, Refusal, judged, named_host, route_of
+from falsework.operators.router.routes import (
+    CLAIMED,
+    EXACT,
+    INVALID,
+    NOT_ADMITTED,
+    PATH_TYPE,
+    Refusal,
+    judged,
+    named_host,
+    route_of,
+)
 
 Ports = tuple[tuple[str, int], ...]
 
@@ -43,6 +53,20 @@ def test_other_paths_of_a_host_are_for_routes_of_its_namespace() -> None:
     assert reasons(owner, route("thief", path="/below", namespace="other")) == {"thief": CLAIMED}
     # A host is the same host in any case.
     assert reasons(owner, route("loud", host="SHOP.example.com")) == {"loud": CLAIMED}
+
+
+def test_a_path_alone_is_another_one_than_all_that_begins_with_it() -> None:
+    prefix, exact, slash = route("prefix", path="/cart", age=9), route("exact", path="/cart"), route("s", path="/cart/")
+    for body in (exact, slash):
+        body["metadata"]["annotations"] = {PATH_TYPE: EXACT}
+    verdicts = judged([prefix, exact, slash])
+    assert [(one.path, one.is_exact) for one in verdicts.admitted] == [
+        ("/cart", False),
+        ("/cart", True),
+        ("/cart/", True),
+    ]
+    # Where there is no path, it is all of the host.
+    assert not route_of({**route("none"), "metadata": exact["metadata"]}).is_exact
 
 
 def test_who_cannot_be_served_claims_nothing() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from falsework.errors import FalseworkError
 from falsework.kube.client import Object
 from falsework.manifests.objects import named
+from falsework.operators.router.routes import EXACT, PATH_TYPE
 
 OWNED_BY = "ingress.falsework.io/owned-by"
 """The label of such a route; its value is the Ingress' uid."""
@@ -35,7 +36,7 @@ def is_ours(ingress: Object, classes: set[str]) -> bool:
 def routes_of(ingress: Object, service: Find, secret: Find) -> list[Object]:
     """FalseworkError, if it brings something that cannot be used."""
     tls = {host: entry for entry in ingress["spec"].get("tls") or () for host in entry.get("hosts") or ()}
-    result = []
+    result: dict[str, Object] = {}
     for host, path in _paths(ingress):
         target = (path.get("backend") or {}).get("service") or {}
         found = service(str(target.get("name"))) if target.get("name") else None
@@ -57,8 +58,10 @@ def routes_of(ingress: Object, service: Find, secret: Find) -> list[Object]:
             if secured["termination"] == "passthrough":
                 # Nobody sees the path of what is passed on unread.
                 del spec["path"]
-        result.append(_route(ingress, spec))
-    return result
+        route = _route(ingress, spec, is_exact="path" in spec and path.get("pathType") == EXACT)
+        # What is said twice is what was said first.
+        result.setdefault(route["metadata"]["name"], route)
+    return list(result.values())
 
 
 def named_by(ingress: Object) -> set[tuple[str, str]]:
@@ -116,10 +119,14 @@ def _data(body: Object | None, *keys: str) -> list[str] | None:
     return [base64.b64decode(found[key]).decode(errors="replace") for key in keys]
 
 
-def _route(ingress: Object, spec: Object) -> Object:
+def _route(ingress: Object, spec: Object, *, is_exact: bool) -> Object:
     metadata = ingress["metadata"]
-    place = hashlib.sha256(f"{spec['host']}{spec.get('path', '')}".encode()).hexdigest()[:5]
-    result = named("route.openshift.io/v1", "Route", f"{metadata['name']}-{place}", metadata["namespace"], spec=spec)
+    # A blank is in no path: the same path in two ways is two routes.
+    place = f"{spec['host']}{spec.get('path', '')}{' exactly' if is_exact else ''}"
+    name = f"{metadata['name']}-{hashlib.sha256(place.encode()).hexdigest()[:10]}"
+    result = named("route.openshift.io/v1", "Route", name, metadata["namespace"], spec=spec)
+    if is_exact:
+        result["metadata"]["annotations"] = {PATH_TYPE: EXACT}
     result["metadata"]["labels"] = {OWNED_BY: metadata["uid"]}
     result["metadata"]["ownerReferences"] = [
         {

@@ -111,26 +111,39 @@ def waiting(place: Place) -> Config:
     return Config("\n".join([_basics(), _health(place, answer)]))
 
 
+@dataclass
+class _Places:
+    """Of hosts and their paths, and what is there."""
+
+    exact: dict[str, str] = field(default_factory=dict)
+    beginnings: dict[str, str] = field(default_factory=dict)
+    """With a slash behind each, so that the longest that fits ends where a part of the path ends."""
+
+    def add(self, route: Route, what: str) -> None:
+        if route.is_exact:
+            self.exact[f"{route.host}{route.path}"] = what
+        else:
+            self.beginnings[f"{route.host}{route.path}/"] = what
+
+
 def serving(place: Place, routes: Iterable[Route], slices: Mapping[Key, list[Object]], certificate: bytes) -> Config:
     """`routes` have been judged, the oldest first; `certificate` is for the hosts whose routes bring none."""
     folder = _Folder(place.folder / FILES)
-    plain: dict[str, str] = {}
-    secure: dict[str, str] = {}
+    plain, secure = _Places(), _Places()
     passed: dict[str, str] = {}
     shown: dict[str, str] = {}
     backends = []
     for route in routes:
         backend = _backend(route, folder, endpoints_of(route, slices))
         backends.append(backend)
-        at = f"{route.host}{route.path}/"
         if route.termination == "passthrough":
             passed[route.host] = backend.name
         elif route.termination:
-            secure[at] = backend.name
+            secure.add(route, backend.name)
         if route.termination and route.insecure == "Redirect":
-            plain[at] = REDIRECT
+            plain.add(route, REDIRECT)
         elif not route.termination or route.insecure == "Allow":
-            plain[at] = backend.name
+            plain.add(route, backend.name)
         if route.certificate and route.termination != "passthrough":
             shown.setdefault(route.host, folder.add("pem", route.certificate.encode()))
     default = folder.add("pem", certificate)
@@ -138,10 +151,10 @@ def serving(place: Place, routes: Iterable[Route], slices: Mapping[Key, list[Obj
     head = [
         _basics(f"errorfile 503 {folder.add('http', _UNAVAILABLE.replace(chr(10), chr(13) + chr(10)).encode())}"),
         _health(place, "http-request return status 200 content-type text/plain string ok"),
-        _plain_frontend(place, folder.add_map(plain)),
+        _plain_frontend(place, _lookup(plain, folder)),
         _tls_frontend(place, folder.add_map(passed)),
         section("backend terminated", "mode tcp", f"server here unix@{place.tls_socket} send-proxy-v2"),
-        _terminating_frontend(place, default, certificates, folder.add_map(secure)),
+        _terminating_frontend(place, default, certificates, _lookup(secure, folder)),
         section("backend nobody"),
     ]
     return Config("\n".join(head), sorted(backends, key=lambda backend: backend.name), folder.files)
@@ -209,11 +222,11 @@ def _health(place: Place, answer: str) -> str:
     )
 
 
-def _plain_frontend(place: Place, hosts: str) -> str:
+def _plain_frontend(place: Place, lookup: Iterable[str]) -> str:
     return section(
         "frontend public",
         f"bind :{place.http}",
-        *_lookup(hosts),
+        *lookup,
         f"http-request redirect scheme https code 302 if {{ var(txn.backend) -m str {REDIRECT} }}",
         *_forwarded("http"),
         *_chosen(),
@@ -233,23 +246,25 @@ def _tls_frontend(place: Place, hosts: str) -> str:
     )
 
 
-def _terminating_frontend(place: Place, default: str, certificates: str, hosts: str) -> str:
+def _terminating_frontend(place: Place, default: str, certificates: str, lookup: Iterable[str]) -> str:
     return section(
         "frontend terminating",
         f"bind unix@{place.tls_socket} accept-proxy mode 600 ssl crt {default} crt-list {certificates}",
-        *_lookup(hosts),
+        *lookup,
         *_forwarded("https"),
         *_chosen(),
     )
 
 
-def _lookup(hosts: str) -> tuple[str, ...]:
-    """With a slash behind both, the longest beginning that fits ends where a part of the path ends."""
+def _lookup(places: _Places, folder: _Folder) -> tuple[str, ...]:
+    """An exact path comes before those it begins with, and of these the longest is taken."""
+    exact, beginnings = folder.add_map(places.exact), folder.add_map(places.beginnings)
     return (
         "http-request set-var(txn.host) req.hdr(host),host_only,lower",
         "http-request set-var(txn.path) path",
-        "http-request set-var(txn.place) var(txn.host),concat(,txn.path,/)",
-        f"http-request set-var(txn.backend) var(txn.place),map_beg({hosts})",
+        f"http-request set-var(txn.backend) var(txn.host),concat(,txn.path),map_str({exact})",
+        f"http-request set-var(txn.backend) var(txn.host),concat(,txn.path,/),map_beg({beginnings})"
+        " unless { var(txn.backend) -m found }",
     )
 
 

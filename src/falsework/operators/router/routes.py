@@ -16,6 +16,9 @@ from falsework.operators.router.pem import bundle_fault, pair_fault
 CLAIMED = "HostAlreadyClaimed"
 INVALID = "ExtendedValidationFailed"
 NOT_ADMITTED = "RouteNotAdmitted"
+PATH_TYPE = "ingress.falsework.io/path-type"
+"""The annotation of a route for its path alone, and nothing below it: a route has no field for that."""
+EXACT = "Exact"
 _LONGEST_LABEL = 63
 
 
@@ -34,7 +37,7 @@ class Route:
     uid: str
     host: str
     path: str
-    """Without a slash at its end: empty for all of the host."""
+    """Without a slash at its end: empty for all of the host. An exact one is as it is written."""
     port: int | str | None
     """A port of the pods, by its number or by its name; None is the first."""
     targets: tuple[Target, ...]
@@ -44,6 +47,8 @@ class Route:
     """With the chain behind it and its key."""
     destination_authority: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
+    is_exact: bool = False
+    """Whether it is for this path and no other."""
 
     @property
     def key(self) -> Key:
@@ -69,13 +74,14 @@ def judged(bodies: Iterable[Object], refused_already: Mapping[Key, Refusal] | No
     `refused_already` are those the proxy itself would not have: they claim nothing either."""
     result = Verdicts(refused=dict(refused_already or {}))
     owners: dict[str, Route] = {}
-    exposed: dict[tuple[str, str], Route] = {}
+    exposed: dict[tuple[str, str, bool], Route] = {}
     for body in sorted(bodies, key=_age):
         route = route_of(body)
         if route.key in result.refused:
             continue
         owner = owners.get(route.host)
-        older = exposed.get((route.host, route.path))
+        place = route.host, route.path, route.is_exact
+        older = exposed.get(place)
         if fault := fault_of(body, route):
             result.refused[route.key] = fault
         elif owner is not None and owner.namespace != route.namespace:
@@ -86,7 +92,7 @@ def judged(bodies: Iterable[Object], refused_already: Mapping[Key, Refusal] | No
             result.refused[route.key] = Refusal(CLAIMED, message)
         else:
             owners.setdefault(route.host, route)
-            exposed[route.host, route.path] = route
+            exposed[place] = route
             result.admitted.append(route)
     return result
 
@@ -95,12 +101,14 @@ def route_of(body: Object) -> Route:
     metadata, spec = body["metadata"], body["spec"]
     tls = spec.get("tls") or {}
     pem = [str(tls.get(part) or "").strip() for part in ("certificate", "caCertificate", "key")]
+    path, annotations = str(spec.get("path") or ""), metadata.get("annotations") or {}
+    is_exact = bool(path) and annotations.get(PATH_TYPE) == EXACT
     return Route(
         metadata["namespace"],
         metadata["name"],
         metadata["uid"],
         str(spec.get("host") or "").lower(),
-        str(spec.get("path") or "").rstrip("/"),
+        path if is_exact else path.rstrip("/"),
         (spec.get("port") or {}).get("targetPort"),
         tuple(
             Target(str(target["name"]), int(target.get("weight", 100)))
@@ -110,7 +118,8 @@ def route_of(body: Object) -> Route:
         str(tls.get("insecureEdgeTerminationPolicy") or "None"),
         "\n".join([*filter(None, pem), ""]) if pem[0] and pem[2] else "",
         str(tls.get("destinationCACertificate") or ""),
-        metadata.get("annotations") or {},
+        annotations,
+        is_exact,
     )
 
 
