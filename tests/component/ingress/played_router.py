@@ -21,7 +21,7 @@ from operator_process import POD, OperatorProcess, account_of, operator_process
 from real_api import RealApi, free_port
 
 from falsework.assets.pki import Pair, Subject, Use, Validity, certificate_pem, issue, key_pem
-from falsework.kube.client import Client, Object
+from falsework.kube.client import APPLY, Client, Object
 from falsework.kube.resources import ENDPOINT_SLICES, NAMESPACES, ROUTES, SECRETS
 from falsework.manifests.objects import named, secret
 from falsework.manifests.operators.ingress import ROUTER_NAMESPACE, router_rights
@@ -64,13 +64,24 @@ class Authority:
 
 
 class Backend:
-    """Says its name, and what it was asked."""
+    """Says its name, and what it was asked. With `held` it says nothing until that is set."""
 
-    def __init__(self, name: str, tls: tuple[str, str] | None = None, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        tls: tuple[str, str] | None = None,
+        folder: Path | None = None,
+        held: threading.Event | None = None,
+    ) -> None:
+        asked = self.asked = threading.Event()
+
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
+                asked.set()
+                if held is not None:
+                    held.wait(60)
                 headers = {key.lower(): value for key, value in self.headers.items()}
                 said = json.dumps({"name": name, "path": self.path, "headers": headers}).encode()
                 self.send_response(200)
@@ -136,6 +147,23 @@ class RouterUnderTest:
         status = self.client.get(ROUTES, name, self.namespace).get("status") or {}
         return next(iter(status.get("ingress") or ()), {})
 
+    def certify(self, authority: Authority | None = None, key: str = "") -> None:
+        """The Secret of the domain's certificate, made anew: by this authority, or with a key that is another's."""
+        certificate, own_key = (authority or self.authority).leaf(f"*.{DOMAIN}")
+        files = {"tls.crt": certificate.encode(), "tls.key": (key or own_key).encode()}
+        body = secret(CERTIFICATE, ROUTER_NAMESPACE, files, "kubernetes.io/tls")
+        self.client.patch(SECRETS, CERTIFICATE, body, ROUTER_NAMESPACE, kind=APPLY)
+
+    def is_certified_by(self, authority: Authority) -> bool:
+        """Whether a new client is shown a certificate by this one."""
+        context = ssl.create_default_context(cadata=authority.pem)
+        with socket.create_connection(("127.0.0.1", self.place.https), timeout=30) as plain:
+            try:
+                context.wrap_socket(plain, server_hostname=f"any.{DOMAIN}").close()
+            except ssl.SSLCertVerificationError:
+                return False
+        return True
+
     def get(
         self, host: str, path: str = "/", *, tls: bool = False, trusted: Authority | None = None, cookie: str = ""
     ) -> tuple[int, Any, http.client.HTTPMessage]:
@@ -175,9 +203,6 @@ def router_under_test(api: RealApi, folder: Path, namespace: str) -> Iterator[Ro
     place.folder.mkdir()
     account = account_of(api, {"router_rbac.yaml": router_rights()})
     client.create(NAMESPACES, named("v1", "Namespace", namespace))
-    certificate, key = authority.leaf(f"*.{DOMAIN}")
-    files = {"tls.crt": certificate.encode(), "tls.key": key.encode()}
-    client.create(SECRETS, secret(CERTIFICATE, ROUTER_NAMESPACE, files, "kubernetes.io/tls"))
     words = [
         *(f"--domain={DOMAIN}", f"--certificate={CERTIFICATE}", f"--folder={place.folder}"),
         *(f"--http-port={place.http}", f"--https-port={place.https}", f"--health-port={place.health}"),
@@ -187,7 +212,9 @@ def router_under_test(api: RealApi, folder: Path, namespace: str) -> Iterator[Ro
             while not place.config.exists():
                 assert program.process.poll() is None, program.log.read_text()
             with haproxy(place, folder / "haproxy.log"):
-                yield RouterUnderTest(client, program, place, authority, namespace, folder / "haproxy.log")
+                router = RouterUnderTest(client, program, place, authority, namespace, folder / "haproxy.log")
+                router.certify()
+                yield router
     finally:
         client.delete(SECRETS, CERTIFICATE, ROUTER_NAMESPACE)
         for resource in (ROUTES, ENDPOINT_SLICES):

@@ -5,13 +5,24 @@ from __future__ import annotations
 import base64
 import ssl
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from cryptography.x509 import Certificate
 from operator_process import POD, OperatorProcess, account_of, operator_process, until
 from real_api import RealApi
 
-from falsework.assets.pki import is_signed_by, load_certificates, load_pair
+from falsework.assets.pki import (
+    Pair,
+    Subject,
+    Use,
+    Validity,
+    certificate_pem,
+    is_signed_by,
+    issue,
+    load_certificates,
+)
 from falsework.kube.client import APPLY, Client, Object
 from falsework.kube.resources import (
     CLUSTER_OPERATORS,
@@ -28,6 +39,7 @@ from falsework.kube.resources import (
 from falsework.manifests.cluster_operators import cluster_operators
 from falsework.manifests.objects import named, secret
 from falsework.manifests.operators import ingress
+from falsework.operators.certificates.renewal import files_of, pair_in
 from falsework.operators.router.routes import EXACT, PATH_TYPE
 from falsework.operators.runtime.conditions import status_of
 
@@ -35,13 +47,18 @@ VERSION = "1.2.3"
 IMAGES = {"falsework": "registry.example/falsework:1", "haproxy": "registry.example/haproxy:1"}
 DOMAIN = "apps.ocp4.example.com"
 SPACE = "ingressed"
+OWN, NAMED = ("router-certs-default", "openshift-ingress"), ("named", "openshift-ingress")
+AUTHORITY = ("router-ca", "openshift-ingress-operator")
+LONG_AGO = timedelta(hours=20)
+"""Of a certificate that lives for a day, less than a third is left."""
 ROUTER = ("router-default", "openshift-ingress")
 MADE = (
     (DEPLOYMENTS, *ROUTER),
     (POD_DISRUPTION_BUDGETS, *ROUTER),
     (SERVICES, "router-internal-default", "openshift-ingress"),
-    (SECRETS, "router-certs-default", "openshift-ingress"),
-    (SECRETS, "router-ca", "openshift-ingress-operator"),
+    (SECRETS, *OWN),
+    (SECRETS, *NAMED),
+    (SECRETS, *AUTHORITY),
     (CONFIG_MAPS, "default-ingress-cert", "openshift-config-managed"),
 )
 
@@ -112,18 +129,17 @@ def test_routers_run_are_kept_and_told(client: Client, operator: OperatorProcess
 
     # What clients trust, and what routers show.
     until(lambda: client.get(CONFIG_MAPS, "default-ingress-cert", "openshift-config-managed"), operator)
-    until(lambda: data_of(client, "router-certs-default", "openshift-ingress"), operator)
-    bundle = client.get(CONFIG_MAPS, "default-ingress-cert", "openshift-config-managed")["data"]["ca-bundle.crt"]
-    shown = data_of(client, "router-certs-default", "openshift-ingress")
-    (authority,) = load_certificates(bundle.encode())
-    assert is_signed_by(load_pair(shown["tls.crt"], shown["tls.key"]).certificate, authority)
-    ssl.create_default_context(cadata=bundle)
+    until(lambda: data_of(client, *OWN), operator)
+    shown = data_of(client, *OWN)
+    (authority,) = trusted(client)
+    assert is_signed_by(pair_in(shown).certificate, authority)
+    ssl.create_default_context(cadata=certificate_pem(authority).decode())
 
     # Somebody's mistakes.
     client.patch(DEPLOYMENTS, ROUTER[0], {"spec": {"template": {"spec": {"hostNetwork": False}}}}, ROUTER[1])
     until(lambda: client.get(DEPLOYMENTS, *ROUTER)["spec"]["template"]["spec"].get("hostNetwork"), operator)
-    client.delete(SECRETS, "router-certs-default", "openshift-ingress")
-    until(lambda: data_of(client, "router-certs-default", "openshift-ingress") != shown, operator)
+    client.delete(SECRETS, *OWN)
+    until(lambda: data_of(client, *OWN) != shown, operator)
 
     place = (INGRESS_CONTROLLERS, ingress.CONTROLLER)
     try:
@@ -135,6 +151,86 @@ def test_routers_run_are_kept_and_told(client: Client, operator: OperatorProcess
     until(lambda: client.get(DEPLOYMENTS, *ROUTER)["spec"]["replicas"] == 3, operator)
     client.patch(*place, {"spec": {"replicas": None}}, ingress.NAMESPACE)
     until(lambda: client.get(DEPLOYMENTS, *ROUTER)["spec"]["replicas"] == 1, operator)
+
+
+def test_certificates_are_made_anew_before_they_end(client: Client, operator: OperatorProcess) -> None:
+    until(lambda: data_of(client, *OWN), operator)
+    before = trusted(client)
+    first = issue(Subject("ingress-operator@1"), Validity.TWO_YEARS, datetime.now(UTC) - Validity.MONTH.span)
+    put(client, first, *AUTHORITY)
+    until(lambda: is_signed_by(pair_in(data_of(client, *OWN)).certificate, first.certificate), operator)
+    ageing = leaf(first, datetime.now(UTC) - LONG_AGO)
+    put(client, ageing, *OWN)
+    until(lambda: pair_in(data_of(client, *OWN)).life.ends > ageing.life.ends, operator)
+    assert is_signed_by(pair_in(data_of(client, *OWN)).certificate, first.certificate)
+
+    # The authority: clients know the new one before it is shown, and the old one for as long as it lasts.
+    put(client, issue(Subject("ingress-operator@2"), Validity.DAY, datetime.now(UTC) - LONG_AGO), *AUTHORITY)
+    until(lambda: not is_signed_by(pair_in(data_of(client, *OWN)).certificate, first.certificate), operator)
+    second = pair_in(data_of(client, *AUTHORITY))
+    assert is_signed_by(pair_in(data_of(client, *OWN)).certificate, second.certificate)
+    assert trusted(client) == [*before, first.certificate, second.certificate]
+
+    # Somebody's mistake in what clients trust: the authority is what is known for sure.
+    nonsense = {"data": {"ca-bundle.crt": "nonsense"}}
+    client.patch(CONFIG_MAPS, "default-ingress-cert", nonsense, "openshift-config-managed")
+    until(lambda: bundle(client) == certificate_pem(second.certificate), operator)
+
+
+def test_a_named_certificate_is_shown_once_it_can_be(client: Client, operator: OperatorProcess) -> None:
+    until(lambda: data_of(client, *OWN), operator)
+    own = trusted(client)
+    now = datetime.now(UTC)
+    elsewhere = issue(Subject("elsewhere"), Validity.DAY, now)
+    first, second = leaf(elsewhere, now), leaf(elsewhere, now)
+    place = (INGRESS_CONTROLLERS, ingress.CONTROLLER)
+    client.patch(*place, {"spec": {"defaultCertificate": {"name": NAMED[0]}}}, ingress.NAMESPACE)
+    until(lambda: "there is no Secret openshift-ingress/named" in refusal(client), operator)
+    mixed = {"tls.crt": files_of(first)["tls.crt"], "tls.key": files_of(second)["tls.key"]}
+    client.create(SECRETS, secret(*NAMED, mixed, "kubernetes.io/tls"))
+    until(lambda: "is of no use" in refusal(client), operator)
+    # Meanwhile routers go on, and the operator's own certificate is kept.
+    assert certificate_of_routers(client) == OWN[0]
+    client.delete(SECRETS, *OWN)
+    until(lambda: data_of(client, *OWN), operator)
+
+    put(client, first, *NAMED)
+    until(lambda: certificate_of_routers(client) == NAMED[0] and not refusal(client), operator)
+    until(lambda: trusted(client) == [*own, first.certificate], operator)
+    put(client, second, *NAMED)
+    until(lambda: trusted(client) == [*own, second.certificate], operator)
+    client.patch(*place, {"spec": {"defaultCertificate": None}}, ingress.NAMESPACE)
+    until(lambda: certificate_of_routers(client) == OWN[0] and trusted(client) == own, operator)
+
+
+def leaf(signer: Pair, now: datetime) -> Pair:
+    name = f"*.{DOMAIN}"
+    return issue(Subject(name), Validity.DAY, now, signer=signer, uses=frozenset({Use.SERVER}), dns=[name])
+
+
+def put(client: Client, pair: Pair, name: str, namespace: str) -> None:
+    client.patch(SECRETS, name, {"data": secret(name, namespace, files_of(pair))["data"]}, namespace)
+
+
+def bundle(client: Client) -> bytes:
+    data = client.get(CONFIG_MAPS, "default-ingress-cert", "openshift-config-managed")["data"]
+    return str(data["ca-bundle.crt"]).encode()
+
+
+def trusted(client: Client) -> list[Certificate]:
+    return load_certificates(bundle(client))
+
+
+def refusal(client: Client) -> str:
+    """Why the IngressController is not admitted; empty if it is."""
+    (admitted,) = (one for one in controller(client)["status"]["conditions"] if one["type"] == "Admitted")
+    return "" if admitted["status"] == "True" else str(admitted["message"])
+
+
+def certificate_of_routers(client: Client) -> str:
+    (router,) = client.get(DEPLOYMENTS, *ROUTER)["spec"]["template"]["spec"]["initContainers"]
+    (word,) = (word for word in router["command"] if word.startswith("--certificate="))
+    return str(word.partition("=")[2])
 
 
 def test_an_ingress_becomes_routes_and_is_told_where_it_is(client: Client, operator: OperatorProcess) -> None:
@@ -182,9 +278,9 @@ def test_one_path_in_two_ways_is_two_routes(client: Client, operator: OperatorPr
 
 
 def data_of_when_there(client: Client, operator: OperatorProcess) -> dict[str, bytes]:
-    until(lambda: data_of(client, "router-certs-default", "openshift-ingress"), operator)
+    until(lambda: data_of(client, *OWN), operator)
     assert client.list(ROUTES, SPACE).items == []
-    return data_of(client, "router-certs-default", "openshift-ingress")
+    return data_of(client, *OWN)
 
 
 def _ingress(name: str, host: str, tls: str, **spec: Any) -> Object:

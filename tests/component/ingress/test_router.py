@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from operator_process import until
-from played_router import DOMAIN, Authority, Backend, RouterUnderTest, router_under_test
+from played_router import CERTIFICATE, DOMAIN, Authority, Backend, RouterUnderTest, router_under_test
 from real_api import RealApi
 
 from falsework.host import packages
-from falsework.kube.resources import ROUTES
+from falsework.kube.resources import ROUTES, SECRETS
+from falsework.manifests.operators.ingress import ROUTER_NAMESPACE
 from falsework.operators.router.routes import EXACT, PATH_TYPE
 from falsework.operators.runtime.conditions import status_of
 
@@ -182,6 +184,48 @@ def test_pods_come_and_go_without_a_reload_or_a_failed_request(router: RouterUnd
     assert {router.get(host_of("moving"), cookie=cookie)[1]["name"] for _ in range(12)} == {said["name"]}
     for one in others:
         one.stop()
+
+
+def test_new_clients_see_a_new_certificate_and_old_ones_keep_their_connection(router: RouterUnderTest) -> None:
+    held, other = threading.Event(), Authority.new("ingress-operator@2")
+    slow = Backend("slow", held=held)
+    router.serve("kept", slow)
+    router.route("kept", "kept", tls={"termination": "edge"})
+    until(lambda: is_admitted(router, "kept"), router.program)
+    with ThreadPoolExecutor(1) as client:
+        # It trusts the old one alone, and has its answer when there is a new one.
+        answer = client.submit(router.get, host_of("kept"), tls=True)
+        assert slow.asked.wait(60)
+        router.certify(other)
+        until(lambda: router.is_certified_by(other), router.program)
+        assert not answer.done()
+        held.set()
+        status, said, _ = answer.result()
+        assert (status, said["name"]) == (200, "slow")
+    assert router.get(host_of("kept"), tls=True, trusted=other)[0] == 200
+    router.certify()
+    until(lambda: router.is_certified_by(router.authority), router.program)
+    slow.stop()
+
+
+def test_a_certificate_that_is_of_no_use_or_gone_stops_nothing(router: RouterUnderTest, backend: Backend) -> None:
+    router.serve("lasting", backend)
+    _, foreign_key = router.authority.leaf("foreign.example.com")
+    router.certify(key=foreign_key)
+    until(lambda: router.program.said("is of no use"), router.program)
+    assert foreign_key.splitlines()[1] not in router.program.log.read_text()
+    router.route("lasting", "lasting", tls={"termination": "edge"})
+    until(lambda: is_admitted(router, "lasting"), router.program)
+    router.client.delete(SECRETS, CERTIFICATE, ROUTER_NAMESPACE)
+    until(lambda: router.program.said("there is no Secret"), router.program)
+    router.route("later", "lasting", tls={"termination": "edge"})
+    until(lambda: is_admitted(router, "later"), router.program)
+    assert [router.get(host_of(name), tls=True)[0] for name in ("lasting", "later")] == [200, 200]
+    other = Authority.new("ingress-operator@3")
+    router.certify(other)
+    until(lambda: router.is_certified_by(other), router.program)
+    router.certify()
+    until(lambda: router.is_certified_by(router.authority), router.program)
 
 
 def _is_alone(router: RouterUnderTest, route: str, name: str) -> bool:

@@ -10,6 +10,7 @@ import pytest
 
 from falsework.kube.client import Object
 from falsework.operators.router import controller as module
+from falsework.operators.router import pem
 from falsework.operators.router.admission import Router
 from falsework.operators.router.config import Config, Place
 from falsework.operators.router.controller import RouterController
@@ -93,7 +94,7 @@ def controller(program: PlayedProgram, proxy: FickleProxy) -> RouterController:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RELOAD_EVERY", 0.0)
-    monkeypatch.setattr(module, "pair_fault", lambda _: "")
+    monkeypatch.setattr(pem, "pair_fault", lambda _: "")
 
 
 def test_the_route_that_is_to_blame_is_found_and_the_others_are_served() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 from datetime import UTC, datetime
 
-from falsework.errors import FalseworkError
 from falsework.kube.client import Object
 from falsework.kube.resources import CONFIG_MAPS, INGRESS_CONTROLLERS, INGRESSES, SECRETS
 from falsework.manifests.objects import config_map, secret
 from falsework.manifests.operators.ingress import CONTROLLER, NAMESPACE, ROUTER_NAMESPACE, TRUST_NAMESPACE
-from falsework.operators.ingress.settings import OWN_CERTIFICATE, domain_of
+from falsework.operators.ingress.settings import OWN_CERTIFICATE, TLS, TLS_SECRETS, certificate_of, domain_of
 from falsework.operators.runtime.controller import always
 from falsework.operators.runtime.program import Program
 
@@ -26,14 +25,13 @@ class CertificateController:
         self._controllers = program.follow(INGRESS_CONTROLLERS, NAMESPACE)
         self._configs = program.follow(INGRESSES)
         self._authorities = program.follow(SECRETS, NAMESPACE, fields=f"metadata.name={AUTHORITY}")
-        self._certificates = program.follow(SECRETS, ROUTER_NAMESPACE, fields="type=kubernetes.io/tls")
+        self._certificates = program.follow(SECRETS, ROUTER_NAMESPACE, fields=TLS_SECRETS)
         self._trust = program.follow(CONFIG_MAPS, TRUST_NAMESPACE, fields=f"metadata.name={TRUST}")
         followed = (self._controllers, self._configs, self._authorities, self._certificates, self._trust)
         self.wakes = [(informer, always) for informer in followed]
 
     def sync(self, _key: str) -> float | None:
         # Late: they bring a large library.
-        from falsework.operators.certificates.renewal import merged
         from falsework.operators.ingress import certificates
 
         controller = self._controllers.get(CONTROLLER, NAMESPACE)
@@ -46,30 +44,22 @@ class CertificateController:
         signer, signer_lasts = certificates.authority(_decoded(old_signer), now)
         self._settle(old_signer, AUTHORITY, NAMESPACE, signer)
         # Before anything shows a certificate by a new authority, that one is known.
-        named = (controller["spec"].get("defaultCertificate") or {}).get("name")
-        own = [signer["tls.crt"]]
-        shown = own if not named else [self._named_certificate(str(named)), *own]
         told = self._trust.get(TRUST, TRUST_NAMESPACE)
         before = ((told or {}).get("data") or {}).get(_BUNDLE, "")
-        self._tell(told, before, merged(before, shown, now))
+        self._tell(told, before, certificates.trusted(before, signer, self._named_certificate(controller), now))
         leaf, leaf_lasts = certificates.wildcard(_decoded(old_leaf), signer, domain, now)
         self._settle(old_leaf, OWN_CERTIFICATE, ROUTER_NAMESPACE, leaf)
         return min(signer_lasts, leaf_lasts, _LONGEST)
 
-    def _named_certificate(self, name: str) -> bytes:
-        found = _decoded(self._certificates.get(name, ROUTER_NAMESPACE)).get("tls.crt")
-        if not found:
-            raise FalseworkError(
-                f"there is no certificate in Secret {ROUTER_NAMESPACE}/{name}",
-                cause="the IngressController names it in spec.defaultCertificate",
-                fix=f"`kubectl -n {ROUTER_NAMESPACE} create secret tls {name} --cert=FILE --key=FILE`",
-            )
-        return found
+    def _named_certificate(self, controller: Object) -> dict[str, bytes]:
+        """What is shown instead of the operator's own; empty if that is, or while it is not there."""
+        name = certificate_of(controller)
+        return {} if name == OWN_CERTIFICATE else _decoded(self._certificates.get(name, ROUTER_NAMESPACE))
 
     def _settle(self, live: Object | None, name: str, namespace: str, wanted: dict[str, bytes]) -> None:
         if live is not None and _decoded(live) == wanted:
             return
-        body = secret(name, namespace, wanted, "kubernetes.io/tls")
+        body = secret(name, namespace, wanted, TLS)
         if live is None:
             self._client.create(SECRETS, body)
         else:

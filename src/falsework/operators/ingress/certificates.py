@@ -9,9 +9,23 @@ from datetime import datetime
 
 from cryptography import x509
 
-from falsework.assets.pki import Pair, Subject, Use, Validity, certificate_pem, is_signed_by, issue
+from falsework.assets.pki import (
+    Pair,
+    Subject,
+    Use,
+    Validity,
+    certificate_pem,
+    is_signed_by,
+    issue,
+    life_of,
+    load_certificates,
+    subject_of,
+)
 from falsework.operators.certificates.renewal import Files, due, files_of, pair_in, pair_or_none
 from falsework.site.model import KeyAlgorithm
+
+_AUTHORITY = "ingress-operator@"
+"""How the name of each begins; then comes when it was made."""
 
 
 def authority(old: Files, now: datetime) -> tuple[Files, float]:
@@ -19,7 +33,7 @@ def authority(old: Files, now: datetime) -> tuple[Files, float]:
     pair = pair_or_none(old)
     if pair is not None and (wait := due(pair, now)):
         return old, wait.total_seconds()
-    subject = Subject(f"ingress-operator@{int(now.timestamp())}")
+    subject = Subject(f"{_AUTHORITY}{int(now.timestamp())}")
     made = issue(subject, Validity.TWO_YEARS, now, algorithm=KeyAlgorithm.RSA)
     return files_of(made), due(made, now).total_seconds()
 
@@ -41,6 +55,22 @@ def wildcard(old: Files, signer: Files, domain: str, now: datetime) -> tuple[Fil
     )
     files = files_of(made)
     return {**files, "tls.crt": files["tls.crt"] + certificate_pem(by.certificate)}, due(made, now).total_seconds()
+
+
+def trusted(before: str, signer: Files, named: Files, now: datetime) -> str:
+    """All authorities there were, until they end; and what somebody else made as long as it is shown, not longer: it
+    may have been replaced because its key is known."""
+    own = [one for one in _certificates(before.encode()) if subject_of(one).common_name.startswith(_AUTHORITY)]
+    known = dict.fromkeys([*own, *_certificates(signer["tls.crt"]), *_certificates(named.get("tls.crt", b""))])
+    return b"".join(certificate_pem(one) for one in known if life_of(one).ends > now).decode()
+
+
+def _certificates(pem: bytes) -> list[x509.Certificate]:
+    """None, if somebody has put something else there."""
+    try:
+        return load_certificates(pem)
+    except ValueError:
+        return []
 
 
 def _names(pair: Pair) -> list[str]:

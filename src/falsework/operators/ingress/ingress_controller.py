@@ -8,6 +8,7 @@ from falsework.kube.informer import Key, key_of
 from falsework.kube.resources import INGRESS_CLASSES, KUBE_INGRESSES, ROUTES, SECRETS, SERVICES
 from falsework.manifests.operators.ingress import INGRESS_CONTROLLER
 from falsework.operators.ingress.ingress_routes import OWNED_BY, is_ours, named_by, routes_of
+from falsework.operators.ingress.settings import TLS_SECRETS
 from falsework.operators.runtime.conditions import status_of
 from falsework.operators.runtime.controller import Wake, always
 from falsework.operators.runtime.kept_objects import KeptObjects
@@ -26,7 +27,7 @@ class IngressController:
         self._routes = program.follow(ROUTES, labels=OWNED_BY)
         self._services = program.follow(SERVICES, keep=_ports_alone)
         # Of Secrets only that they are there: what is in them is read when an Ingress names them.
-        self._secrets = program.follow(SECRETS, fields="type=kubernetes.io/tls", keep=_metadata_alone)
+        self._secrets = program.follow(SECRETS, fields=TLS_SECRETS, keep=_metadata_alone)
         self._needed: set[tuple[str, str, str]] = set()
         self._faults: dict[Key, str] = {}
         self.wakes: list[Wake] = [

@@ -39,5 +39,5 @@ def conditions_of(settings: Settings, live: Object | None) -> list[Condition]:
 
 def refused(error: FalseworkError) -> list[Condition]:
     """What it is asked for cannot be had. Routers that run go on as they are."""
-    message = f"{error.what}: {error.fix}" if error.fix else error.what
+    message = f"{error.one_line}: {error.fix}" if error.fix else error.one_line
     return [condition("Admitted", False, "Invalid", message), condition("Degraded", True, "Invalid", message)]

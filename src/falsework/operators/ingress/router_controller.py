@@ -10,12 +10,14 @@ from falsework.kube.resources import (
     INGRESSES,
     NODES,
     POD_DISRUPTION_BUDGETS,
+    SECRETS,
     SERVICES,
 )
 from falsework.manifests.operators.ingress import CONTROLLER, NAMESPACE, ROUTER_NAMESPACE
 from falsework.operators.ingress import deployment
 from falsework.operators.ingress.report import conditions_of, refused, status_of_routers
-from falsework.operators.ingress.settings import WORKER, Settings, settings_of
+from falsework.operators.ingress.settings import OWN_CERTIFICATE, TLS, TLS_SECRETS, WORKER, Settings, settings_of
+from falsework.operators.router.pem import certificate_in
 from falsework.operators.runtime.conditions import Condition, now, updated
 from falsework.operators.runtime.controller import Wake, always
 from falsework.operators.runtime.kept_objects import KeptObjects
@@ -34,8 +36,9 @@ class RouterController:
         self._deployments = program.follow(DEPLOYMENTS, ROUTER_NAMESPACE)
         self._services = program.follow(SERVICES, ROUTER_NAMESPACE)
         self._budgets = program.follow(POD_DISRUPTION_BUDGETS, ROUTER_NAMESPACE)
+        self._certificates = program.follow(SECRETS, ROUTER_NAMESPACE, fields=TLS_SECRETS)
         followed = (self._controllers, self._configs, self._deployments, self._services, self._budgets)
-        self.wakes: list[Wake] = [(informer, always) for informer in followed]
+        self.wakes: list[Wake] = [(informer, always) for informer in (*followed, self._certificates)]
         self.wakes.append((self._workers, _if_counted))
 
     def sync(self, _key: str) -> None:
@@ -44,6 +47,7 @@ class RouterController:
             return
         try:
             settings = settings_of(controller, self._configs.get("cluster"), len(self._workers.objects()))
+            self._check_certificate(settings.certificate)
         except FalseworkError as error:
             self._say(refused(error), {})
             raise
@@ -51,6 +55,12 @@ class RouterController:
         self._kept.keep(SERVICES, deployment.service(), self._services)
         self._kept.keep(POD_DISRUPTION_BUDGETS, deployment.disruption_budget(), self._budgets)
         self._report(settings, live, controller["metadata"]["generation"])
+
+    def _check_certificate(self, name: str) -> None:
+        """Routers that began with one that is not there would not serve at all."""
+        if name != OWN_CERTIFICATE:
+            where = f"Secret {ROUTER_NAMESPACE}/{name} of type {TLS}"
+            certificate_in(self._certificates.get(name, ROUTER_NAMESPACE), where)
 
     def _report(self, settings: Settings, live: Object, generation: int) -> None:
         self._say(conditions_of(settings, live), status_of_routers(settings, live, generation))

@@ -12,6 +12,9 @@ from falsework.kube.client import Object
 HOST_NETWORK = "HostNetwork"
 OWN_CERTIFICATE = "router-certs-default"
 """The Secret with the certificate the operator makes."""
+TLS = "kubernetes.io/tls"
+TLS_SECRETS = f"type={TLS}"
+"""Those that may hold a certificate with its key, as the API selects them."""
 WORKER = "node-role.kubernetes.io/worker"
 _REPLICAS = 2
 
@@ -24,10 +27,6 @@ class Settings:
     """The Secret of the certificate for the domain."""
     node_selector: Mapping[str, str]
     tolerations: tuple[Mapping[str, Any], ...] = field(default=())
-
-    @property
-    def has_own_certificate(self) -> bool:
-        return self.certificate == OWN_CERTIFICATE
 
 
 def settings_of(controller: Object, config: Object | None, workers: int) -> Settings:
@@ -44,10 +43,15 @@ def settings_of(controller: Object, config: Object | None, workers: int) -> Sett
     return Settings(
         domain_of(controller, config),
         int(spec.get("replicas", min(_REPLICAS, max(workers, 1)))),
-        str((spec.get("defaultCertificate") or {}).get("name") or OWN_CERTIFICATE),
+        certificate_of(controller),
         {"kubernetes.io/os": "linux", **_selected(placement.get("nodeSelector") or {})},
         tuple(placement.get("tolerations") or ()),
     )
+
+
+def certificate_of(controller: Object) -> str:
+    """The Secret routers are to show."""
+    return str(((controller.get("spec") or {}).get("defaultCertificate") or {}).get("name") or OWN_CERTIFICATE)
 
 
 def domain_of(controller: Object, config: Object | None) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import time
 from collections.abc import Sequence
 
@@ -14,7 +12,7 @@ from falsework.kube.resources import ENDPOINT_SLICES, ROUTES, SECRETS
 from falsework.operators.router.admission import Router, status_with
 from falsework.operators.router.config import Config, Place, serving
 from falsework.operators.router.endpoints import by_service, service_of
-from falsework.operators.router.pem import pair_fault
+from falsework.operators.router.pem import certificate_in
 from falsework.operators.router.proxy import Proxy, RefusedError
 from falsework.operators.router.routes import NOT_ADMITTED, Refusal, Route, judged, named_host
 from falsework.operators.runtime.conditions import now
@@ -34,6 +32,8 @@ class RouterController:
         self._routes = program.follow(ROUTES, keep=_kept_route)
         self._slices = program.follow(ENDPOINT_SLICES, keep=_kept_slice)
         self._secrets = program.follow(SECRETS, program.namespace, fields=f"metadata.name={certificate}")
+        self._shown = ""
+        """The certificate of the domain, as long as there is no better one."""
         self._services: set[Key] = set()
         self._served: dict[Key, Route] = {}
         self._unfit: dict[Key, tuple[str, Refusal]] = {}
@@ -42,6 +42,9 @@ class RouterController:
         self.wakes = [(self._routes, always), (self._slices, self._if_used), (self._secrets, always)]
 
     def sync(self, _key: str) -> float | None:
+        fault = self._look_at_certificate()
+        if fault is not None and not self._shown:
+            raise fault
         bodies = [self._with_host(body) for body in self._routes.objects()]
         self._unfit = {
             key_of(body): self._unfit[key_of(body)]
@@ -61,6 +64,18 @@ class RouterController:
             return 0.0
         for body in bodies:
             self._tell(body, verdicts.refused.get(key_of(body)))
+        if fault is not None:
+            # Routes are served all the same, but whoever looks is to know.
+            raise fault
+        return None
+
+    def _look_at_certificate(self) -> FalseworkError | None:
+        """Why it cannot be what the Secret holds: then it stays what it was."""
+        secret = self._secrets.get(self._certificate, self._namespace)
+        try:
+            self._shown = certificate_in(secret, f"Secret {self._namespace}/{self._certificate}")
+        except FalseworkError as error:
+            return error
         return None
 
     def _use(self, config: Config, routes: Sequence[Route]) -> None:
@@ -72,21 +87,7 @@ class RouterController:
         self._served = {route.key: route for route in routes}
 
     def _config(self, routes: Sequence[Route]) -> Config:
-        return serving(self._place, routes, by_service(self._slices.objects()), self._default_certificate())
-
-    def _default_certificate(self) -> bytes:
-        where = f"Secret {self._namespace}/{self._certificate}"
-        secret = self._secrets.get(self._certificate, self._namespace)
-        if secret is None:
-            raise FalseworkError(f"there is no {where}", cause="the ingress operator makes it")
-        try:
-            pem = b"\n".join(base64.b64decode(secret["data"][key]) for key in ("tls.crt", "tls.key"))
-            fault = pair_fault(pem.decode())
-        except (KeyError, binascii.Error, UnicodeDecodeError):
-            fault = "tls.crt or tls.key is missing"
-        if fault:
-            raise FalseworkError(f"{where} is of no use", cause=fault, fix="put a certificate and its key into it")
-        return pem
+        return serving(self._place, routes, by_service(self._slices.objects()), self._shown.encode())
 
     def _sort_out(self, bodies: Sequence[Object], routes: Sequence[Route]) -> None:
         """Which of the routes that are new or changed it is. The others go on being served."""

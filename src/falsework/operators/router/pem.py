@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
 import ssl
 from functools import lru_cache
 
+from falsework.errors import FalseworkError
+from falsework.kube.client import Object
+
 _REMEMBERED = 1024
+
+
+def certificate_in(secret: Object | None, where: str) -> str:
+    """With its key, from a Secret. FalseworkError if it cannot be used."""
+    fix = "the ingress operator makes its own; another one is made by `kubectl create secret tls`"
+    if secret is None:
+        raise FalseworkError(f"there is no {where}", fix=fix)
+    try:
+        pem = "\n".join(base64.b64decode(secret["data"][key]).decode() for key in ("tls.crt", "tls.key"))
+        fault = pair_fault(pem)
+    except (KeyError, binascii.Error, UnicodeDecodeError):
+        fault = "tls.crt or tls.key is missing, or is no PEM"
+    if fault:
+        raise FalseworkError(f"{where} is of no use", cause=fault, fix=fix)
+    return pem
 
 
 @lru_cache(_REMEMBERED)
