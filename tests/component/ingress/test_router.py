@@ -129,13 +129,15 @@ def test_what_cannot_be_served_is_refused_alone(router: RouterUnderTest, backend
     _, other_key = router.authority.leaf("bad.example.com")
     router.route("bad", "good", tls={"termination": "edge", "certificate": certificate, "key": other_key})
     router.route("broken", "good", tls={"termination": "reencrypt", "destinationCACertificate": "nonsense"})
+    router.route("blind", "good", tls={"termination": "reencrypt"})
     router.route("elder", "good", host="claimed.example.com")
     until(lambda: is_admitted(router, "elder"), router.program)
     router.route("younger", "good", host="claimed.example.com")
     invalid = "ExtendedValidationFailed"
-    reasons = {"bad": invalid, "broken": invalid, "younger": "HostAlreadyClaimed"}
+    reasons = {"bad": invalid, "broken": invalid, "blind": invalid, "younger": "HostAlreadyClaimed"}
     until(lambda: all(is_admitted(router, name) is False for name in reasons), router.program)
     assert {name: router.admitted(name)["conditions"][0]["reason"] for name in reasons} == reasons
+    assert "destinationCACertificate: Required value" in router.admitted("blind")["conditions"][0]["message"]
     assert other_key.splitlines()[1] not in str(router.admitted("bad"))
     assert router.get("claimed.example.com")[1]["name"] == "first"
     # Who held the host gives it back.

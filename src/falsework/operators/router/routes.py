@@ -20,6 +20,10 @@ PATH_TYPE = "ingress.falsework.io/path-type"
 """The annotation of a route for its path alone, and nothing below it: a route has no field for that."""
 EXACT = "Exact"
 _LONGEST_LABEL = 63
+_NO_AUTHORITY = (
+    "spec.tls.destinationCACertificate: Required value: the certificate of the authority that signed the pods' own. "
+    "This cluster has no service authority that could stand in for it"
+)
 
 
 @dataclass(frozen=True)
@@ -142,11 +146,11 @@ def fault_of(body: Object, route: Route) -> Refusal | None:
         faults.append(("certificate", pair_fault(route.certificate)))
     if tls.get("caCertificate"):
         faults.append(("caCertificate", bundle_fault(str(tls["caCertificate"]))))
-    if route.termination == "reencrypt":
-        missing = "nobody says whom to trust: this cluster has no authority of its own for Services"
-        fault = bundle_fault(route.destination_authority) if route.destination_authority else missing
-        faults.append(("destinationCACertificate", fault))
+    if route.termination == "reencrypt" and route.destination_authority:
+        faults.append(("destinationCACertificate", bundle_fault(route.destination_authority)))
     found = [f"spec.tls.{where}: Invalid value: {fault}" for where, fault in faults if fault]
+    if route.termination == "reencrypt" and not route.destination_authority:
+        found.append(_NO_AUTHORITY)
     return Refusal(INVALID, "; ".join(found)) if found else None
 
 
