@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from falsework.checks.verify.facts import Facts
-from falsework.checks.verify.guide import Guide
+from falsework.checks.verify.guide import Command, Guide
 from falsework.checks.verify.model import Check, Verdict
 from falsework.checks.verify.said import counts_at_least, ends_well, fine, has, is_exactly, passed_with_lines
 from falsework.checks.verify.typed import STATIC_PODS, of_etcd
@@ -41,39 +41,42 @@ def _progress(guide: Guide) -> Iterator[Check]:
     facts = guide.facts
     machine = facts.bootstrap or facts.master
     yield guide.looked(
-        "progress/ssh",
-        _PROGRESS,
-        "ssh core@${BOOTSTRAP_IP}",
-        "core can log in",
+        Command(
+            "progress/ssh",
+            _PROGRESS,
+            "ssh core@${BOOTSTRAP_IP}",
+            "core can log in",
+            as_run=f"falsework ssh {machine.name} -- id -un",
+            because="with the lab's key" + ("" if facts.bootstrap else "; the bootstrap has made way"),
+        ),
         lambda: _logs_in(facts),
-        as_run=f"falsework ssh {machine.name} -- id -un",
-        because="with the lab's key" + ("" if facts.bootstrap else "; the bootstrap has made way"),
     )
     yield guide.on_bootstrap(
-        "progress/bootkube",
-        _PROGRESS,
-        "sudo journalctl -u bootkube -f",
-        "bootkube tells its stages",
+        Command(
+            "progress/bootkube",
+            _PROGRESS,
+            "sudo journalctl -u bootkube -f",
+            "bootkube tells its stages",
+            as_run="sudo journalctl -u bootkube --no-pager",
+            because="all of it, without following",
+        ),
         has(*_PHRASES),
-        as_run="sudo journalctl -u bootkube --no-pager",
-        because="all of it, without following",
     )
     last = "sudo journalctl -u kubelet --no-pager -n 20"
     yield guide.on_bootstrap(
-        "progress/kubelet",
-        _PROGRESS,
-        "sudo journalctl -u kubelet -f",
-        "the kubelet's journal can be read",
+        Command(
+            "progress/kubelet",
+            _PROGRESS,
+            "sudo journalctl -u kubelet -f",
+            "the kubelet's journal can be read",
+            as_run=last,
+            because="its last lines, without following",
+        ),
         has("kubelet"),
-        as_run=last,
-        because="its last lines, without following",
         afterwards=last,
     )
     yield guide.on_bootstrap(
-        "progress/pods",
-        _PROGRESS,
-        "sudo crictl pods",
-        ", ".join(STATIC_PODS),
+        Command("progress/pods", _PROGRESS, "sudo crictl pods", ", ".join(STATIC_PODS)),
         has(*STATIC_PODS),
         afterwards="sudo crictl pods --state ready",
     )
@@ -86,13 +89,15 @@ def _logs_in(facts: Facts) -> Verdict:
 def _api(guide: Guide) -> Iterator[Check]:
     by_name = f"curl -sSk https://{guide.facts.site.api_host}:6443/healthz"
     yield guide.in_shell(
-        "api/by-name",
-        _API,
-        "curl -k https://api.${CLUSTER_DOMAIN}:6443/healthz",
-        "ok",
+        Command(
+            "api/by-name",
+            _API,
+            "curl -k https://api.${CLUSTER_DOMAIN}:6443/healthz",
+            "ok",
+            as_run=by_name,
+            because="this cluster's domain",
+        ),
         is_exactly("ok"),
-        as_run=by_name,
-        because="this cluster's domain",
     )
     yield _localhost(guide, "api/localhost", _API)
 
@@ -101,13 +106,8 @@ def _localhost(guide: Guide, name: str, section: str) -> Check:
     quietly = "curl -sSk https://localhost:6443/healthz"
     command = "curl -k https://localhost:6443/healthz"
     return guide.on_bootstrap(
-        name,
-        section,
-        command,
-        "ok",
+        Command(name, section, command, "ok", as_run=quietly, because="without curl's meter"),
         is_exactly("ok"),
-        as_run=quietly,
-        because="without curl's meter",
         afterwards=quietly,
     )
 
@@ -120,25 +120,29 @@ def _status(guide: Guide) -> Iterator[Check]:
         ("operators", "oc get co", "the cluster's operators"),
     ):
         yield guide.in_shell(
-            f"status/{name}",
-            _STATUS,
-            f"export KUBECONFIG=${{ASSETS_DIR}}/kubeconfigs/admin.kubeconfig; {command}",
-            expected,
+            Command(
+                f"status/{name}",
+                _STATUS,
+                f"export KUBECONFIG=${{ASSETS_DIR}}/kubeconfigs/admin.kubeconfig; {command}",
+                expected,
+                as_run=f"{kubeconfig} {command}",
+                because="this site's folder",
+            ),
             fine(passed_with_lines),
-            as_run=f"{kubeconfig} {command}",
-            because="this site's folder",
         )
 
 
 def _checklist(guide: Guide) -> Iterator[Check]:
     yield guide.on_bootstrap(
-        "etcd/log",
-        _ETCD,
-        "sudo crictl logs $(sudo crictl ps -q --name etcd)",
-        "etcd writes a log",
+        Command(
+            "etcd/log",
+            _ETCD,
+            "sudo crictl logs $(sudo crictl ps -q --name etcd)",
+            "etcd writes a log",
+            as_run="sudo crictl logs $(sudo crictl ps -q --name etcd) 2>&1 | tail -1",
+            because="its last line; etcd never says that it is healthy, `etcdctl endpoint health` does",
+        ),
         ends_well(),
-        as_run="sudo crictl logs $(sudo crictl ps -q --name etcd) 2>&1 | tail -1",
-        because="its last line; etcd never says that it is healthy, `etcdctl endpoint health` does",
         afterwards="sudo crictl logs $(sudo crictl ps -q --name etcd) 2>&1 | tail -1",
     )
     for name, section, words in (
@@ -148,21 +152,25 @@ def _checklist(guide: Guide) -> Iterator[Check]:
         yield of_etcd(guide, name, section, words, "every endpoint is healthy", has("is healthy"))
     count = "sudo crictl pods --state ready -q | wc -l"
     yield guide.on_bootstrap(
-        "checklist/pods",
-        _CHECKLIST,
-        "sudo crictl pods | grep -c Running",
-        "4 or more",
+        Command(
+            "checklist/pods",
+            _CHECKLIST,
+            "sudo crictl pods | grep -c Running",
+            "4 or more",
+            as_run=count,
+            because="crictl's word for a pod that runs is Ready",
+        ),
         counts_at_least(4),
-        as_run=count,
-        because="crictl's word for a pod that runs is Ready",
         afterwards=count,
     )
     yield _localhost(guide, "checklist/api", _CHECKLIST)
     yield guide.on_bootstrap(
-        "checklist/namespaces",
-        _CHECKLIST,
-        "oc --kubeconfig=/etc/kubernetes/kubeconfigs/localhost.kubeconfig get ns",
-        "the cluster's namespaces",
+        Command(
+            "checklist/namespaces",
+            _CHECKLIST,
+            "oc --kubeconfig=/etc/kubernetes/kubeconfigs/localhost.kubeconfig get ns",
+            "the cluster's namespaces",
+        ),
         has("kube-system", "openshift-etcd"),
         afterwards=f"oc --kubeconfig={_NODE_KUBECONFIG} get ns",
     )

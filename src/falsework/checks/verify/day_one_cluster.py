@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from falsework.checks.verify.cluster import masters_match_scheduler
 from falsework.checks.verify.day_one import FILE
 from falsework.checks.verify.facts import Facts
-from falsework.checks.verify.guide import NO_CONSOLE, Guide
+from falsework.checks.verify.guide import NO_CONSOLE, Command, Guide
 from falsework.checks.verify.model import Check, Place, Verdict, failed, passed, skipped
 from falsework.checks.verify.said import Judge, Said, ends_well, every_row, has, has_at_least, is_exactly, nothing
 from falsework.site import ports
@@ -75,70 +75,79 @@ def _is_ready(row: list[str]) -> bool:
 
 def _test(guide: Guide) -> Iterator[Check]:
     site = guide.facts.site
-    yield guide.in_shell("test/whoami", _TEST, "oc whoami", "system:admin", is_exactly("system:admin"))
+    yield guide.in_shell(Command("test/whoami", _TEST, "oc whoami", "system:admin"), is_exactly("system:admin"))
     yield guide.in_shell(
-        "test/server",
-        _TEST,
-        "oc whoami --show-server",
-        f"https://{site.api_host}:{ports.API}",
+        Command("test/server", _TEST, "oc whoami --show-server", f"https://{site.api_host}:{ports.API}"),
         is_exactly(f"https://{site.api_host}:{ports.API}"),
     )
     yield guide.in_shell(
-        "test/version",
-        _TEST,
-        "oc get clusterversions.config.openshift.io",
-        "version is available and not progressing",
+        Command(
+            "test/version",
+            _TEST,
+            "oc get clusterversions.config.openshift.io",
+            "version is available and not progressing",
+            as_run="oc get clusterversions.config.openshift.io --no-headers",
+            because="without the table's head",
+        ),
         every_row("available", lambda row: row[2:4] == ["True", "False"]),
-        as_run="oc get clusterversions.config.openshift.io --no-headers",
-        because="without the table's head",
     )
     for name, section in (("test/nodes", _TEST), ("scheduling/nodes", _SCHEDULING)):
         yield guide.in_shell(
-            name,
-            section,
-            "oc get nodes",
-            "every machine is a Ready node",
+            Command(
+                name,
+                section,
+                "oc get nodes",
+                "every machine is a Ready node",
+                as_run="oc get nodes --no-headers",
+                because="without the table's head",
+            ),
             every_row("Ready", _is_ready, len(site.masters) + len(site.workers)),
-            as_run="oc get nodes --no-headers",
-            because="without the table's head",
         )
     yield guide.in_shell(
-        "test/requests",
-        _TEST,
-        "oc get csr",
-        "none is pending",
+        Command(
+            "test/requests",
+            _TEST,
+            "oc get csr",
+            "none is pending",
+            as_run="oc get csr --no-headers",
+            because="without the table's head",
+        ),
         every_row("decided", lambda row: "Pending" not in row[-1], 0),
-        as_run="oc get csr --no-headers",
-        because="without the table's head",
     )
     yield guide.in_shell(
-        "test/pending",
-        _TEST,
-        f"{_PENDING} | xargs oc adm certificate approve",
-        "nothing is left to approve",
+        Command(
+            "test/pending",
+            _TEST,
+            f"{_PENDING} | xargs oc adm certificate approve",
+            "nothing is left to approve",
+            as_run=_PENDING,
+            because=_LOOKS_ONLY,
+        ),
         nothing("nothing is pending"),
-        as_run=_PENDING,
-        because=_LOOKS_ONLY,
     )
     yield guide.in_shell(
-        "test/operators",
-        _TEST,
-        "oc get co",
-        "every operator is available, not progressing, not degraded",
+        Command(
+            "test/operators",
+            _TEST,
+            "oc get co",
+            "every operator is available, not progressing, not degraded",
+            as_run="oc get co --no-headers",
+            because="without the table's head",
+        ),
         every_row("available", lambda row: row[2:5] == ["True", "False", "False"]),
-        as_run="oc get co --no-headers",
-        because="without the table's head",
     )
     domain = "oc get ingresscontroller default -n openshift-ingress-operator -o jsonpath='{.status.domain}'"
-    yield guide.in_shell("test/domain", _TEST, domain, site.apps_domain, is_exactly(site.apps_domain))
+    yield guide.in_shell(Command("test/domain", _TEST, domain, site.apps_domain), is_exactly(site.apps_domain))
     yield guide.looked(
-        "test/console",
-        _TEST,
-        "oc whoami --show-console",
-        f"https://console-openshift-console.{site.apps_domain}",
+        Command(
+            "test/console",
+            _TEST,
+            "oc whoami --show-console",
+            f"https://console-openshift-console.{site.apps_domain}",
+            as_run=_CONSOLE,
+            because="oc is kubectl here: where the real one looks, by hand",
+        ),
         lambda: _console(guide.facts),
-        as_run=_CONSOLE,
-        because="oc is kubectl here: where the real one looks, by hand",
     )
 
 
@@ -151,13 +160,15 @@ def _console(facts: Facts) -> Verdict:
 
 def _scheduling(guide: Guide) -> Iterator[Check]:
     yield guide.looked(
-        "scheduling/masters",
-        _SCHEDULING,
-        "oc edit schedulers.config.openshift.io cluster",
-        "masters have the worker role if and only if mastersSchedulable is true",
+        Command(
+            "scheduling/masters",
+            _SCHEDULING,
+            "oc edit schedulers.config.openshift.io cluster",
+            "masters have the worker role if and only if mastersSchedulable is true",
+            as_run="oc get schedulers.config.openshift.io cluster -o yaml; oc get nodes",
+            because=_LOOKS_ONLY,
+        ),
         lambda: masters_match_scheduler(guide.facts),
-        as_run="oc get schedulers.config.openshift.io cluster -o yaml; oc get nodes",
-        because=_LOOKS_ONLY,
     )
 
 
@@ -165,23 +176,27 @@ def _storage(guide: Guide) -> Iterator[Check]:
     site = guide.facts.site
     if site.nfs_shares:
         yield guide.on_helper(
-            "nfs/exports",
-            _NFS,
-            "showmount -e localhost",
-            "every share of the site",
+            Command(
+                "nfs/exports",
+                _NFS,
+                "showmount -e localhost",
+                "every share of the site",
+                as_run="showmount -e 127.0.0.1",
+                because="the export list is served on IPv4",
+            ),
             has(*(share.path for share in site.nfs_shares)),
-            as_run="showmount -e 127.0.0.1",
-            because="the export list is served on IPv4",
         )
     else:
         yield guide.not_here(
-            "nfs/exports", _NFS, "showmount -e localhost", "the site has no NFS shares", place=Place.HELPER
+            Command("nfs/exports", _NFS, "showmount -e localhost"), "the site has no NFS shares", place=Place.HELPER
         )
     yield guide.not_here(
-        "registry/import",
-        _IMPORT,
-        "oc import-image ubi8/openjdk-11:1.20-2.1727147549 "
-        "--from=registry.access.redhat.com/ubi8/openjdk-11:1.20-2.1727147549 --confirm",
+        Command(
+            "registry/import",
+            _IMPORT,
+            "oc import-image ubi8/openjdk-11:1.20-2.1727147549 "
+            "--from=registry.access.redhat.com/ubi8/openjdk-11:1.20-2.1727147549 --confirm",
+        ),
         "it needs OpenShift's own image API (image.openshift.io), and a registry outside",
     )
 
@@ -189,49 +204,54 @@ def _storage(guide: Guide) -> Iterator[Check]:
 def _troubleshooting(guide: Guide) -> Iterator[Check]:
     site = guide.facts.site
     yield guide.looked(
-        "ingress/routers",
-        _NO_CONSOLE_ANSWER,
-        "oc -n openshift-ingress get pod -o json | jq -r '.items[].metadata.name' | "
-        "xargs oc -n openshift-ingress delete pod",
-        "routers run",
+        Command(
+            "ingress/routers",
+            _NO_CONSOLE_ANSWER,
+            "oc -n openshift-ingress get pod -o json | jq -r '.items[].metadata.name' | "
+            "xargs oc -n openshift-ingress delete pod",
+            "routers run",
+            as_run="oc -n openshift-ingress get pods --no-headers",
+            because=_LOOKS_ONLY,
+        ),
         lambda: _if_operator(
             guide.facts,
             "ingress",
             "oc -n openshift-ingress get pods --no-headers",
             every_row("Running", lambda row: row[2] == "Running"),
         ),
-        as_run="oc -n openshift-ingress get pods --no-headers",
-        because=_LOOKS_ONLY,
     )
     yield guide.looked(
-        "console/pods",
-        _NO_CONSOLE_ANSWER,
-        "oc -n openshift-console get pods -w",
-        "the console's pods run",
+        Command(
+            "console/pods",
+            _NO_CONSOLE_ANSWER,
+            "oc -n openshift-console get pods -w",
+            "the console's pods run",
+            as_run="oc -n openshift-console get pods --no-headers",
+            because="a look, without following it",
+        ),
         lambda: _if_operator(
             guide.facts,
             "console",
             "oc -n openshift-console get pods --no-headers",
             every_row("Running", lambda row: row[2] == "Running"),
         ),
-        as_run="oc -n openshift-console get pods --no-headers",
-        because="a look, without following it",
     )
     yield guide.in_shell(
-        "ingress/domain",
-        _ROUTES,
-        "oc get ingresses.config/cluster -o jsonpath={.spec.domain}",
-        site.apps_domain,
+        Command(
+            "ingress/domain", _ROUTES, "oc get ingresses.config/cluster -o jsonpath={.spec.domain}", site.apps_domain
+        ),
         is_exactly(site.apps_domain),
     )
     yield guide.in_shell(
-        "logs/requests",
-        _LOGS,
-        "oc get csr -o name | xargs oc adm certificate approve",
-        "requests are named as the command wants them",
+        Command(
+            "logs/requests",
+            _LOGS,
+            "oc get csr -o name | xargs oc adm certificate approve",
+            "requests are named as the command wants them",
+            as_run="oc get csr -o name",
+            because=_LOOKS_ONLY,
+        ),
         every_row("named", lambda row: row[0].startswith("certificatesigningrequest"), 0),
-        as_run="oc get csr -o name",
-        because=_LOOKS_ONLY,
     )
 
 
@@ -250,39 +270,47 @@ def _management_state(said: Said) -> Verdict:
 def _registry(guide: Guide) -> Iterator[Check]:
     config = "oc get configs.imageregistry.operator.openshift.io cluster -o jsonpath='{.spec.managementState}'"
     yield guide.in_shell(
-        "registry/storage",
-        _REGISTRY,
-        "oc apply -f storage.yml",
-        "the API would take both objects",
+        Command(
+            "registry/storage",
+            _REGISTRY,
+            "oc apply -f storage.yml",
+            "the API would take both objects",
+            as_run="oc apply --dry-run=server -f -",
+            because=f"{_LOOKS_ONLY}: the API says what it would do",
+        ),
         has_at_least(2, r"\(server dry run\)"),
-        as_run="oc apply --dry-run=server -f -",
-        because=f"{_LOOKS_ONLY}: the API says what it would do",
         given=STORAGE,
     )
     yield guide.in_shell(
-        "registry/pods",
-        _REGISTRY,
-        "oc get po -n openshift-image-registry",
-        "the namespace is there; its pods run",
+        Command(
+            "registry/pods",
+            _REGISTRY,
+            "oc get po -n openshift-image-registry",
+            "the namespace is there; its pods run",
+            as_run="oc get po -n openshift-image-registry --no-headers",
+            because="without the table's head",
+        ),
         every_row("Running", lambda row: row[2] in ("Running", "Completed"), 0),
-        as_run="oc get po -n openshift-image-registry --no-headers",
-        because="without the table's head",
     )
     yield guide.looked(
-        "registry/config",
-        _REGISTRY,
-        "oc edit configs.imageregistry.operator.openshift.io -n openshift-image-registry",
-        "a managementState: Removed until it is given storage",
+        Command(
+            "registry/config",
+            _REGISTRY,
+            "oc edit configs.imageregistry.operator.openshift.io -n openshift-image-registry",
+            "a managementState: Removed until it is given storage",
+            as_run=config,
+            because=_LOOKS_ONLY,
+        ),
         lambda: _if_operator(guide.facts, "image-registry", config, _management_state),
-        as_run=config,
-        because=_LOOKS_ONLY,
     )
     yield guide.in_shell(
-        "registry/watch",
-        _REGISTRY,
-        "oc get po -n openshift-image-registry -w",
-        "the list can be read",
+        Command(
+            "registry/watch",
+            _REGISTRY,
+            "oc get po -n openshift-image-registry -w",
+            "the list can be read",
+            as_run="oc get po -n openshift-image-registry --no-headers",
+            because="a look, without following it",
+        ),
         ends_well(),
-        as_run="oc get po -n openshift-image-registry --no-headers",
-        because="a look, without following it",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from falsework.checks.verify.facts import Facts
-from falsework.checks.verify.guide import Guide
+from falsework.checks.verify.guide import Command, Guide
 from falsework.checks.verify.model import Check, Verdict, failed, passed
 from falsework.checks.verify.said import (
     Judge,
@@ -40,15 +40,14 @@ def checks(facts: Facts) -> Iterator[Check]:
 
 def _joined(guide: Guide) -> Iterator[Check]:
     yield guide.in_shell(
-        "join/requests",
-        _APPROVE,
-        "oc get csr",
-        "none is pending",
+        Command(
+            "join/requests", _APPROVE, "oc get csr", "none is pending", as_run="oc get csr --no-headers", because=_TABLE
+        ),
         every_row("decided", lambda row: "Pending" not in row[-1], 0),
-        as_run="oc get csr --no-headers",
-        because=_TABLE,
     )
-    yield guide.in_shell("join/nodes", _APPROVE, "oc get nodes", "nodes are registered", fine(passed_with_lines))
+    yield guide.in_shell(
+        Command("join/nodes", _APPROVE, "oc get nodes", "nodes are registered"), fine(passed_with_lines)
+    )
 
 
 def _etcd(guide: Guide) -> Iterator[Check]:
@@ -66,13 +65,15 @@ def _etcd(guide: Guide) -> Iterator[Check]:
         has_at_least(len(masters) if is_gone else 1, "is healthy"),
     )
     yield guide.in_shell(
-        "etcd/operator",
-        _OPERATOR,
-        "oc logs -n openshift-etcd-operator deploy/etcd-operator -f",
-        "its log comes through the API and the node's kubelet",
+        Command(
+            "etcd/operator",
+            _OPERATOR,
+            "oc logs -n openshift-etcd-operator deploy/etcd-operator -f",
+            "its log comes through the API and the node's kubelet",
+            as_run="oc logs -n openshift-etcd-operator deploy/etcd-operator --tail=20",
+            because="its last lines, without following",
+        ),
         fine(passed_with_lines),
-        as_run="oc logs -n openshift-etcd-operator deploy/etcd-operator --tail=20",
-        because="its last lines, without following",
     )
 
 
@@ -91,60 +92,66 @@ def _members(count: int, *, is_gone: bool) -> Judge:
 def _masters(guide: Guide) -> Iterator[Check]:
     site = guide.facts.site
     yield guide.in_shell(
-        "api/balanced",
-        _API,
-        "curl -k https://api.${CLUSTER_DOMAIN}:6443/healthz",
-        "ok",
+        Command(
+            "api/balanced",
+            _API,
+            "curl -k https://api.${CLUSTER_DOMAIN}:6443/healthz",
+            "ok",
+            as_run=f"curl -sSk https://{site.api_host}:6443/healthz",
+            because="this cluster's domain",
+        ),
         is_exactly("ok"),
-        as_run=f"curl -sSk https://{site.api_host}:6443/healthz",
-        because="this cluster's domain",
     )
     for index, machine in enumerate(site.masters):
         yield guide.on_master(
-            f"pods/{machine.name}",
-            _PODS,
-            "sudo crictl pods",
-            ", ".join(STATIC_PODS),
+            Command(
+                f"pods/{machine.name}",
+                _PODS,
+                "sudo crictl pods",
+                ", ".join(STATIC_PODS),
+                as_run="sudo crictl pods --state ready",
+                because="pods of earlier revisions stay in the list for a while",
+            ),
             has(*STATIC_PODS),
             machine=machine,
-            as_run="sudo crictl pods --state ready",
-            because="pods of earlier revisions stay in the list for a while",
         )
         yield guide.in_shell(
-            f"api/{machine.name}",
-            _API,
-            f"curl -k https://${{MASTER{index}_IP}}:6443/healthz",
-            "ok",
+            Command(
+                f"api/{machine.name}",
+                _API,
+                f"curl -k https://${{MASTER{index}_IP}}:6443/healthz",
+                "ok",
+                as_run=f"curl -sSk https://{machine.address}:6443/healthz",
+                because="this master's address",
+            ),
             is_exactly("ok"),
-            as_run=f"curl -sSk https://{machine.address}:6443/healthz",
-            because="this master's address",
         )
 
 
 def _checklist(guide: Guide) -> Iterator[Check]:
     site = guide.facts.site
     yield guide.in_shell(
-        "checklist/masters",
-        _CHECKLIST,
-        "oc get nodes -l node-role.kubernetes.io/master",
-        "all masters are nodes",
+        Command(
+            "checklist/masters", _CHECKLIST, "oc get nodes -l node-role.kubernetes.io/master", "all masters are nodes"
+        ),
         has(*(site.fqdn(machine) for machine in site.masters)),
     )
     for machine in site.masters:
         pods = "| grep -E 'etcd|apiserver|controller|scheduler'"
         yield guide.in_shell(
-            f"checklist/pods/{machine.name}",
-            _CHECKLIST,
-            f"oc get pods -A --field-selector spec.nodeName=${{node}}.${{CLUSTER_DOMAIN}} {pods}",
-            "all masters have static pods",
+            Command(
+                f"checklist/pods/{machine.name}",
+                _CHECKLIST,
+                f"oc get pods -A --field-selector spec.nodeName=${{node}}.${{CLUSTER_DOMAIN}} {pods}",
+                "all masters have static pods",
+                as_run=f"oc get pods -A --field-selector spec.nodeName={site.fqdn(machine)} {pods}",
+                because="this master's name",
+            ),
             has(*(f"{pod}-{site.fqdn(machine)}" for pod in STATIC_PODS)),
-            as_run=f"oc get pods -A --field-selector spec.nodeName={site.fqdn(machine)} {pods}",
-            because="this master's name",
         )
     yield guide.in_shell(
-        "checklist/etcd",
-        _CHECKLIST,
-        "oc get pods -n openshift-etcd -l app=etcd",
-        "a pod on each master, running",
+        Command(
+            "checklist/etcd", _CHECKLIST, "oc get pods -n openshift-etcd -l app=etcd", "a pod on each master, running"
+        ),
         has_at_least(len(site.masters), r"\sRunning\s"),
     )

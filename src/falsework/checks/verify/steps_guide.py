@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from falsework.checks.verify.bootkube_guide import manifests_on_bootstrap
 from falsework.checks.verify.facts import Facts
-from falsework.checks.verify.guide import Guide
+from falsework.checks.verify.guide import Command, Guide
 from falsework.checks.verify.model import Check
 from falsework.checks.verify.said import every_row, has, is_exactly, nothing
 from falsework.checks.verify.typed import ETCDCTL
@@ -35,37 +35,43 @@ def checks(facts: Facts) -> Iterator[Check]:
     guide = Guide(facts, FILE)
     added = "journalctl -b -u kubelet.service --no-pager | grep -m1 'SyncLoop ADD.*source=\"file\" pods=.[^]]'"
     yield guide.on_bootstrap(
-        "etcd/kubelet",
-        _ETCD,
-        "journalctl -b -u kubelet.service",
-        'SyncLoop ADD source="file": the kubelet has found static pods',
+        Command(
+            "etcd/kubelet",
+            _ETCD,
+            "journalctl -b -u kubelet.service",
+            'SyncLoop ADD source="file": the kubelet has found static pods',
+            as_run=added,
+            because="the line that tells of it",
+        ),
         has("SyncLoop ADD"),
-        as_run=added,
-        because="the line that tells of it",
         afterwards=added,
     )
     health = f"{ETCDCTL} endpoint health"
     yield guide.on_bootstrap(
-        "etcd/health",
-        _ETCD,
-        _PODMAN,
-        "healthy",
+        Command(
+            "etcd/health",
+            _ETCD,
+            _PODMAN,
+            "healthy",
+            as_run=health,
+            because="there is no podman: the same words, in etcd's own container",
+        ),
         has("is healthy"),
-        as_run=health,
-        because="there is no podman: the same words, in etcd's own container",
         terminal=True,
         afterwards=health,
     )
     yield manifests_on_bootstrap(guide, "control-plane/manifests", _CONTROL_PLANE)
     for namespace, name in _REQUIRED:
         yield guide.in_shell(
-            f"pivot/{name}",
-            _PIVOT,
-            f"REQUIRED_PODS={namespace}/{name}",
-            "one pod or more, ready",
+            Command(
+                f"pivot/{name}",
+                _PIVOT,
+                f"REQUIRED_PODS={namespace}/{name}",
+                "one pod or more, ready",
+                as_run=f"oc get pods -n {namespace} --field-selector status.phase=Running | grep '^{name}-'",
+                because="what bootkube waits for, looked at by hand",
+            ),
             has(f"{name}-"),
-            as_run=f"oc get pods -n {namespace} --field-selector status.phase=Running | grep '^{name}-'",
-            because="what bootkube waits for, looked at by hand",
         )
     yield from _handed_over(guide)
 
@@ -86,33 +92,39 @@ def _handed_over(guide: Guide) -> Iterator[Check]:
             ("pivot/etcd-removed", _REMOVED, removed),
             ("pivot/complete", _REMOVED, done),
         ):
-            yield guide.not_here(name, section, command, reason)
+            yield guide.not_here(Command(name, section, command), reason)
         return
     yield guide.in_shell(
-        "pivot/overrides",
-        _OVERRIDES,
-        patch,
-        "the installer's overrides are gone",
+        Command(
+            "pivot/overrides",
+            _OVERRIDES,
+            patch,
+            "the installer's overrides are gone",
+            as_run="oc get clusterversion.config.openshift.io version -o jsonpath='{.spec.overrides}'",
+            because="what the patch has done",
+        ),
         nothing("no overrides"),
-        as_run="oc get clusterversion.config.openshift.io version -o jsonpath='{.spec.overrides}'",
-        because="what the patch has done",
     )
     for name, command, kind in (("etcd-runs", waiting, "EtcdRunningInCluster"), ("etcd-removed", removed, removed)):
         yield guide.in_shell(
-            f"pivot/{name}",
-            _REMOVED,
-            command,
-            f"{kind} is True",
+            Command(
+                f"pivot/{name}",
+                _REMOVED,
+                command,
+                f"{kind} is True",
+                as_run=f"oc get etcd cluster -o jsonpath='{{.status.conditions[?(@.type==\"{kind}\")].status}}'",
+                because="the condition itself",
+            ),
             is_exactly("True"),
-            as_run=f"oc get etcd cluster -o jsonpath='{{.status.conditions[?(@.type==\"{kind}\")].status}}'",
-            because="the condition itself",
         )
     yield guide.in_shell(
-        "pivot/complete",
-        _REMOVED,
-        done,
-        "complete",
+        Command(
+            "pivot/complete",
+            _REMOVED,
+            done,
+            "complete",
+            as_run="oc get configmap bootstrap -n kube-system -o jsonpath='{.data.status}'",
+            because="where bootkube has noted it",
+        ),
         every_row("complete", lambda row: row == ["complete"]),
-        as_run="oc get configmap bootstrap -n kube-system -o jsonpath='{.data.status}'",
-        because="where bootkube has noted it",
     )
