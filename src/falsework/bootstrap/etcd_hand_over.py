@@ -18,7 +18,7 @@ from falsework.bootstrap.waiting import Say
 from falsework.errors import FalseworkError
 from falsework.etcd.gate import EtcdGate
 from falsework.etcd.gateway import Gateway
-from falsework.etcd.members import Member
+from falsework.etcd.members import Member, View
 from falsework.etcd.settings import BOOTSTRAP_MEMBER, CLIENT_PORT
 from falsework.kube.connection import Patience
 
@@ -53,20 +53,19 @@ class EtcdHandOver:
 
     def _attempt(self) -> str | None:
         try:
-            members = self._etcd.members()
-            bootstrap = next((member for member in members if member.name == BOOTSTRAP_MEMBER), None)
+            listed = View(self._etcd.members())
+            bootstrap = listed.named(BOOTSTRAP_MEMBER)
             if bootstrap is None or self._etcd.leader() != bootstrap.id:
                 return None
-            voters = [member for member in members if member.is_started and not member.is_learner]
-            masters = [member for member in voters if member.id != bootstrap.id]
+            masters = [member for member in listed.voters if member.is_started and member != bootstrap]
             if wait := self._gate.wait(len(masters), self._replicas):
                 return wait.reason
-            return self._move(bootstrap, masters)
+            return self._move(bootstrap)
         except FalseworkError as error:
             return error.one_line
 
-    def _move(self, bootstrap: Member, masters: list[Member]) -> str | None:
-        target = next((member for member in masters if self._etcd.fault_of(member) is None), None)
+    def _move(self, bootstrap: Member) -> str | None:
+        target = self._etcd.look().successor_of(bootstrap)
         if target is None:
             return "no member on a master is healthy"
         with self._hold():

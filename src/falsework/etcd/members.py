@@ -56,6 +56,10 @@ class View:
     def reached_by(self, peer_url: str) -> Member | None:
         return next((member for member in self.members if peer_url in member.peer_urls), None)
 
+    def successor_of(self, leader: Member) -> Member | None:
+        """Whom it can hand leadership to."""
+        return next((member for member in self.voters if member.id != leader.id and self.is_healthy(member)), None)
+
     @property
     def spare(self) -> int:
         voters = self.voters

@@ -20,7 +20,7 @@ from falsework.operators.etcd.membership import (
     may_restart_one,
     plan,
 )
-from falsework.operators.etcd.teardown import judge, successor
+from falsework.operators.etcd.teardown import judge
 
 NODES = {f"master-{number}": f"10.0.0.{number + 1}" for number in range(3)}
 BOOTSTRAP = Member(9, BOOTSTRAP_MEMBER, (peer_url("10.0.0.9"),), (client_url("10.0.0.9"),))
@@ -144,7 +144,7 @@ def test_the_bootstrap_goes_last_and_only_from_four_that_are_well() -> None:
     # That it is the one that is ill is one reason more.
     assert judge(replace(whole, faults=ill(BOOTSTRAP)), "HighlyAvailable").missing is None
     assert judge(View((BOOTSTRAP, VOTERS[0])), "SingleReplica").missing is None
-    assert successor(replace(whole, faults=ill(VOTERS[0])), BOOTSTRAP) == VOTERS[1]
+    assert replace(whole, faults=ill(VOTERS[0])).successor_of(BOOTSTRAP) == VOTERS[1]
 
 
 def test_all_members_are_equally_patient() -> None:

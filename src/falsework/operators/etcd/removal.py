@@ -5,7 +5,6 @@ from __future__ import annotations
 from falsework.etcd.gateway import EtcdRefusal, Gateway
 from falsework.etcd.members import Member, View
 from falsework.operators.etcd.scaling import Tell
-from falsework.operators.etcd.teardown import successor
 
 
 class BootstrapRemoval:
@@ -34,7 +33,7 @@ class BootstrapRemoval:
 
     def _hand_over(self, view: View, bootstrap: Member) -> None:
         """Removed as a leader, it would leave the others to an election, and every client waiting for it."""
-        target = successor(view, bootstrap)
+        target = view.successor_of(bootstrap)
         if target is None or not view.is_healthy(bootstrap) or self._gateway.leader() != bootstrap.id:
             return
         self._gateway.move_leadership(bootstrap, target)

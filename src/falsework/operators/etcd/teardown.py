@@ -32,8 +32,3 @@ def judge(view: View, topology: str) -> Teardown:
     if not may_remove(view, bootstrap):
         return Teardown(bootstrap, "quorum would not survive its removal")
     return Teardown(bootstrap, None)
-
-
-def successor(view: View, bootstrap: Member) -> Member | None:
-    """Whom the bootstrap's member hands leadership to."""
-    return next((member for member in view.voters if member != bootstrap and view.is_healthy(member)), None)
