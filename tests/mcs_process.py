@@ -8,19 +8,18 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eventually import eventually
 from falsework import machine_code
 from falsework.assets.catalogue import Step, create
 from falsework.assets.ignition import files_in
 from falsework.bootstrap.machine_config_server import CONFIGS
 from falsework.site.model import Site
 
-PATIENCE = 60.0
 BOOT = "3a7c3b0e-53a1-4f6e-8a5d-2f5a6f0c1b77"
 
 
@@ -113,10 +112,3 @@ def config_server(
 def _listens(around: tuple[str, ...], port: int) -> bool:
     words = (*around, "ss", "-lntH")
     return f":{port} " in subprocess.run(words, capture_output=True, text=True, check=True).stdout
-
-
-def eventually(condition: Callable[[], bool], why: str, patience: float = PATIENCE) -> None:
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.02)

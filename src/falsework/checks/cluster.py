@@ -7,7 +7,7 @@ from typing import Any
 
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client, Object
-from falsework.kube.informer import Informer, follow
+from falsework.kube.informer import Informer
 from falsework.kube.resources import Resource
 
 PATIENCE = 2.0
@@ -43,7 +43,7 @@ class _Followed:
     def __init__(self, client: Client, resource: Resource, namespace: str, fields: str) -> None:
         self._trouble: FalseworkError | None = None
         self._url = client.url
-        self.informer = follow(client, resource, namespace=namespace, fields=fields, on_trouble=self._note)
+        self.informer = Informer(client, resource, namespace=namespace, fields=fields, on_trouble=self._note).start()
 
     def known(self) -> Informer:
         deadline = time.monotonic() + PATIENCE

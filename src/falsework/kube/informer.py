@@ -71,6 +71,7 @@ class Informer:
         self._listeners.append(listener)
 
     def start(self) -> Informer:
+        """At work, in a thread of its own."""
         self._thread = threading.Thread(target=self.run, name=f"follow {self._resource.plural}", daemon=True)
         self._thread.start()
         return self
@@ -165,27 +166,3 @@ class Informer:
                 self._known.pop(key_of(event.object), None)
             else:
                 self._known[key_of(event.object)] = self._keep(event.object)
-
-
-def follow(
-    client: Client,
-    resource: Resource,
-    on_event: Callable[[WatchEvent], None] | None = None,
-    *,
-    namespace: str = "",
-    labels: str = "",
-    fields: str = "",
-    keep: Callable[[Object], Object] = lambda body: body,
-    on_trouble: Callable[[FalseworkError], None] = lambda _: None,
-) -> Informer:
-    """An informer at work, in a thread of its own."""
-    return Informer(
-        client,
-        resource,
-        on_event,
-        namespace=namespace,
-        labels=labels,
-        fields=fields,
-        keep=keep,
-        on_trouble=on_trouble,
-    ).start()

@@ -51,7 +51,8 @@ class Workload:
     """Of its files: 0000_<run level>_<component>."""
     name: str
     namespace: str
-    entry_point: str
+    entry_point: str = ""
+    """What of Falsework it runs, if that is called something else."""
     port: int
     """Of /healthz, on the node's loopback."""
     scheme: str = "HTTP"
@@ -101,7 +102,7 @@ class Workload:
 
     def _container(self) -> Object:
         images = [f"--image={name}={reference}" for name, reference in sorted(self.images.items())]
-        command = ["/usr/bin/python3", "-m", "falsework.in_machine", self.entry_point]
+        command = ["/usr/bin/python3", "-m", "falsework.in_machine", self.entry_point or self.name]
         health: Object = {"host": "127.0.0.1", "port": self.port, "path": "/healthz"}
         if self.scheme != "HTTP":
             health["scheme"] = self.scheme

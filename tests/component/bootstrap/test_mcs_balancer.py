@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from mcs_process import ConfigServer, config_server, eventually
+from eventually import eventually
+from mcs_process import ConfigServer, config_server
 
 sys.path.append(str(Path(__file__).parents[1] / "helper"))
 from helper_namespace import Namespace, cable

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mcs_process import ConfigServer, config_server, eventually
+from eventually import eventually
+from mcs_process import ConfigServer, config_server
 
 sys.path.append(str(Path(__file__).parents[1] / "machines"))
 sys.path.append(str(Path(__file__).parents[1] / "helper"))

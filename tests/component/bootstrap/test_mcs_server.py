@@ -20,22 +20,17 @@ from typing import Any
 
 import pytest
 
+from asked_server import SERVER, STRANGER, Answer, answer_to, last_line, site_on_loopback
+from eventually import PATIENCE, eventually
 from falsework.assets.ignition import files_in
 from falsework.site.load import default_site
-from mcs_process import BOOT, PATIENCE, ConfigServer, config_server, eventually
+from mcs_process import BOOT, ConfigServer, config_server
 
-SERVER = "127.0.0.1"
-STRANGER = "127.0.0.99"
+HELPER = IPv4Address("127.0.0.2")
 SITE = dataclasses.replace(
-    default_site(),
-    machines=tuple(
-        dataclasses.replace(machine, address=IPv4Address("127.0.0.10") + index)
-        for index, machine in enumerate(default_site().machines)
-    ),
-    helper=dataclasses.replace(default_site().helper, address=IPv4Address("127.0.0.2")),
-    api_vip=IPv4Address("127.0.0.2"),
+    site_on_loopback(), helper=dataclasses.replace(default_site().helper, address=HELPER), api_vip=HELPER
 )
-BALANCER = str(SITE.helper.address)
+BALANCER = str(HELPER)
 FIRST, SECOND = SITE.masters[:2]
 WORKER = SITE.workers[0]
 IGNITION = "application/vnd.coreos.ignition+json;version=3.5.0, */*;q=0.1"
@@ -67,18 +62,6 @@ def fresh(assets: Path) -> Iterator[ConfigServer]:
         yield running
 
 
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    status: int
-    body: bytes
-    headers: dict[str, str]
-
-    @property
-    def config(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.body)
-        return found
-
-
 def connected(server: ConfigServer, client: str = STRANGER) -> socket.socket:
     return socket.create_connection((SERVER, server.port), PATIENCE, source_address=(client, 0))
 
@@ -101,13 +84,7 @@ def ask(
 ) -> Answer:
     connection = http.client.HTTPConnection(server.host, server.port)
     connection.sock = secure(server, client, first)
-    with contextlib.closing(connection):
-        connection.putrequest(method, path, skip_accept_encoding=True)
-        for name, value in (headers or {}).items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        response = connection.getresponse()
-        return Answer(response.status, response.read(), {name.lower(): value for name, value in response.getheaders()})
+    return answer_to(connection, method, path, headers or {})
 
 
 def proxied(client: str) -> bytes:
@@ -120,13 +97,7 @@ LOCAL = b"\r\n\r\n\0\r\nQUIT\n" + struct.pack("!BBH", 0x20, 0, 0)
 
 
 def written(server: ConfigServer, client: str, **fields: object) -> dict[str, Any]:
-    """The last line about this client, once it says so: it may come after the answer."""
-
-    def last() -> dict[str, Any]:
-        return next((line for line in reversed(server.lines()) if line["client"] == client), {})
-
-    eventually(lambda: fields.items() <= last().items(), f"{client}: {fields} was not written down: {last()}")
-    return last()
+    return last_line(server.lines, "client", client, fields)
 
 
 def test_a_machine_gets_the_config_of_its_role_with_its_own_credential(server: ConfigServer) -> None:

@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from real_api import RealApi
 
+from eventually import eventually
 from falsework.assets import join
 from falsework.assets.pki import Pair, Subject, Use, Validity, certificate_pem, issue, key_pem, load_pair, utc_now
 from falsework.csr.knowledge import BOOT_ID
@@ -119,8 +120,8 @@ class ApproverProcess:
         found = self.admin.get(CSRS, name).get("status") or {}
         return {entry["type"]: entry["message"] for entry in found.get("conditions") or ()}
 
-    def wait_for_certificate(self, name: str, seconds: float = 60) -> bytes:
-        until(lambda: bool((self.admin.get(CSRS, name).get("status") or {}).get("certificate")), seconds)
+    def wait_for_certificate(self, name: str) -> bytes:
+        eventually(lambda: (self.admin.get(CSRS, name).get("status") or {}).get("certificate"))
         return bytes(self.admin.get(CSRS, name)["status"]["certificate"], "ascii")
 
     # Who asks
@@ -180,14 +181,7 @@ def running(api: RealApi, folder: Path) -> Iterator[ApproverProcess]:
     allow_requests(process.admin)
     process.start()
     try:
-        until(process.has_begun)
+        eventually(process.has_begun)
         yield process
     finally:
         process.stop()
-
-
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

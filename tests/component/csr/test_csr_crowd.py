@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from approver_process import ApproverProcess, running, until
+from approver_process import ApproverProcess, running
 from csr_maker import CLIENT_USAGES, request_pem, submit
 from real_api import RealApi
 
+from eventually import eventually
 from falsework.assets.pki import Subject
 from falsework.csr.request import CLIENT_SIGNER
 from falsework.kube.client import Client
@@ -61,15 +62,15 @@ def test_a_good_one_among_a_thousand(approver: ApproverProcess) -> None:
         time.sleep(1)
         began = time.monotonic()
         name = client_request(approver, "master-0")
-        until(lambda: "Approved" in approver.conditions(name))
+        eventually(lambda: "Approved" in approver.conditions(name))
         took = time.monotonic() - began
         flood.result()
     assert took < 20, took
     began = time.monotonic()
     other = client_request(approver, "master-2")
-    until(lambda: "Approved" in approver.conditions(other))
+    eventually(lambda: "Approved" in approver.conditions(other))
     assert time.monotonic() - began < 20
-    until(lambda: sum("Denied" in str(item.get("status")) for item in approver.admin.list(CSRS).items) == third, 60)
+    eventually(lambda: sum("Denied" in str(item.get("status")) for item in approver.admin.list(CSRS).items) == third)
     approved = [
         item["metadata"]["name"]
         for item in approver.admin.list(CSRS).items
@@ -82,7 +83,7 @@ def test_a_good_one_among_a_thousand(approver: ApproverProcess) -> None:
     approver.stop()
     third_name = client_request(approver, "master-1")
     approver.start()
-    until(lambda: "Approved" in approver.conditions(third_name))
+    eventually(lambda: "Approved" in approver.conditions(third_name))
 
 
 def test_it_survives_the_api(api: RealApi, approver: ApproverProcess) -> None:
@@ -92,7 +93,7 @@ def test_it_survives_the_api(api: RealApi, approver: ApproverProcess) -> None:
     time.sleep(1)
     api.start_apiserver()
     second = client_request(approver, "master-1")
-    until(lambda: "Approved" in approver.conditions(second))
+    eventually(lambda: "Approved" in approver.conditions(second))
     assert "Waiting for the API" in approver.output
     # etcd too: the API answers, with errors.
     api.kill("etcd")
@@ -100,7 +101,7 @@ def test_it_survives_the_api(api: RealApi, approver: ApproverProcess) -> None:
     api.start_etcd()
     api.wait_ready()
     third = client_request(approver, "master-2")
-    until(lambda: "Approved" in approver.conditions(third))
+    eventually(lambda: "Approved" in approver.conditions(third))
 
 
 def test_it_is_killed_and_goes_on(approver: ApproverProcess) -> None:
@@ -108,15 +109,15 @@ def test_it_is_killed_and_goes_on(approver: ApproverProcess) -> None:
         name = client_request(approver, machine)
         approver.stop()
         approver.start()
-        until(lambda name=name: "Approved" in approver.conditions(name))  # type: ignore[misc]
+        eventually(lambda name=name: "Approved" in approver.conditions(name))  # type: ignore[misc]
     refused = submit(approver.joining("worker-0"), request_pem("nobody"), CLIENT_SIGNER, CLIENT_USAGES)
-    until(lambda: approver.decision(refused) is not None)
-    until(lambda: len(approver.events_about(refused)) == 1)
+    eventually(lambda: approver.decision(refused) is not None)
+    eventually(lambda: len(approver.events_about(refused)) == 1)
     approver.stop()
     # Not one for each start: those killed above may not have lived to tell.
     earlier = starts(approver)
     approver.start()
-    until(lambda: starts(approver) == earlier + 1)
+    eventually(lambda: starts(approver) == earlier + 1)
     time.sleep(1)
     assert len(approver.events_about(refused)) == 1, "what was told is not told again"
 
@@ -133,7 +134,7 @@ def test_it_ends_when_bootstrapping_is_complete(api: RealApi, approver: Approver
     ]
     name = client_request(approver, "master-0")
     approver.start("--forever")
-    until(lambda: "Approved" in approver.conditions(name))
+    eventually(lambda: "Approved" in approver.conditions(name))
 
 
 def test_it_ends_before_there_is_an_api_too(api: RealApi, approver: ApproverProcess) -> None:
@@ -141,7 +142,7 @@ def test_it_ends_before_there_is_an_api_too(api: RealApi, approver: ApproverProc
     api.kill("kube-apiserver")
     try:
         approver.start()
-        until(lambda: "connection refused" in approver.output)
+        eventually(lambda: "connection refused" in approver.output)
         approver.done.touch()
         assert approver.wait_for_end() == 0
     finally:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from approver_process import ApproverProcess, running, until
+from approver_process import ApproverProcess, running
 from cryptography import x509
 from csr_maker import CLIENT_USAGES, SERVING_USAGES, request_pem, submit
 from real_api import RealApi
 
+from eventually import eventually
 from falsework.assets import join
 from falsework.assets.pki import Subject
 from falsework.csr.request import CLIENT_SIGNER, SERVING_SIGNER
@@ -53,14 +54,14 @@ def serving_request(approver: ApproverProcess, name: str, client: Client | None 
 def test_a_machine_becomes_a_node(approver: ApproverProcess) -> None:
     """Both certificates, issued."""
     name = client_request(approver, "master-0")
-    until(lambda: "Approved" in approver.conditions(name))
+    eventually(lambda: "Approved" in approver.conditions(name))
     certificate = x509.load_pem_x509_certificate(base64.b64decode(approver.wait_for_certificate(name)))
     assert "system:node:master-0" in certificate.subject.rfc4514_string()
     assert "joins as master" in approver.conditions(name)["Approved"]
     approver.make_node("master-0")
     serving = serving_request(approver, "master-0")
     approver.wait_for_certificate(serving)
-    until(lambda: (approver.decision(serving) or {}).get("state") == "Approved,Issued")
+    eventually(lambda: (approver.decision(serving) or {}).get("state") == "Approved,Issued")
     # A second one in its name: whoever has the credential now comes too late.
     again = client_request(approver, "master-0")
     assert_waits(approver, again, "HasNodeAlready", "has a Node already")
@@ -154,7 +155,7 @@ def unfinished(approver: ApproverProcess) -> str:
     approver.set_served(approver.node("master-1"))
     try:
         name = client_request(approver, "master-0")
-        until(lambda: approver.decision(name) is not None)
+        eventually(lambda: approver.decision(name) is not None)
         return name
     finally:
         approver.serve_all()
@@ -258,11 +259,11 @@ FORGED: dict[str, tuple[Asking, str]] = {
 
 
 def assert_waits(approver: ApproverProcess, name: str, reason: str, words: str) -> None:
-    until(lambda: (approver.decision(name) or {}).get("reason") == reason)
+    eventually(lambda: (approver.decision(name) or {}).get("reason") == reason)
     decision = approver.decision(name)
     assert decision is not None
     assert decision["decision"] == "wait"
-    until(lambda: words in (approver.decision(name) or {}).get("message", ""))
+    eventually(lambda: words in (approver.decision(name) or {}).get("message", ""))
     assert approver.conditions(name) == {}
     assert any(event["reason"] == reason for event in approver.events_about(name))
     # In the sense of the seeds' commands: it has no status at all.
@@ -273,12 +274,12 @@ def assert_waits(approver: ApproverProcess, name: str, reason: str, words: str) 
 def test_what_breaks_one_rule_waits(approver: ApproverProcess, case: str) -> None:
     ask, reason, words = BROKEN[case]
     name = ask(approver)
-    until(lambda: approver.decision(name) is not None)
+    eventually(lambda: approver.decision(name) is not None)
     decision = approver.decision(name)
     assert decision is not None
     assert (decision["decision"], decision["reason"]) == ("wait", reason), decision
     assert words in decision["message"]
-    until(lambda: [event["reason"] for event in approver.events_about(name)] == [reason])
+    eventually(lambda: [event["reason"] for event in approver.events_about(name)] == [reason])
     if reason != "ConfigNotFetched":
         assert approver.conditions(name) == {}
 
@@ -287,9 +288,9 @@ def test_what_breaks_one_rule_waits(approver: ApproverProcess, case: str) -> Non
 def test_what_no_honest_program_asks_is_denied(approver: ApproverProcess, case: str) -> None:
     ask, words = FORGED[case]
     name = ask(approver)
-    until(lambda: "Denied" in approver.conditions(name))
+    eventually(lambda: "Denied" in approver.conditions(name))
     assert words in approver.conditions(name)["Denied"]
-    until(lambda: (approver.decision(name) or {}).get("state") == "Denied")
+    eventually(lambda: (approver.decision(name) or {}).get("state") == "Denied")
 
 
 def test_renewals_are_left_to_the_controller_manager(approver: ApproverProcess) -> None:
@@ -297,12 +298,12 @@ def test_renewals_are_left_to_the_controller_manager(approver: ApproverProcess) 
     name = submit(approver.as_node("master-0"), node_request(approver.node("master-0")), CLIENT_SIGNER, CLIENT_USAGES)
     approver.wait_for_certificate(name)
     assert "Falsework" not in approver.conditions(name)["Approved"]
-    until(lambda: (approver.decision(name) or {}).get("kind") == "renewal")
+    eventually(lambda: (approver.decision(name) or {}).get("kind") == "renewal")
 
 
 def test_others_business_is_left_alone(approver: ApproverProcess) -> None:
     name = submit(approver.admin, request_pem("someone", ["some"]), OTHER_SIGNER, CLIENT_USAGES)
-    until(lambda: (approver.decision(name) or {}).get("decision") == "leave")
+    eventually(lambda: (approver.decision(name) or {}).get("decision") == "leave")
     assert approver.events_about(name) == []
 
 
@@ -314,18 +315,18 @@ def test_a_person_may_still_approve(approver: ApproverProcess) -> None:
         CLIENT_SIGNER,
         (*CLIENT_USAGES, "key encipherment", "data encipherment"),
     )
-    until(lambda: approver.decision(name) is not None)
+    eventually(lambda: approver.decision(name) is not None)
     body = approver.admin.get(CSRS, name)
     condition = {"type": "Approved", "status": "True", "reason": "KubectlApprove", "message": "by hand"}
     approver.admin.replace(CSRS, {**body, "status": {"conditions": [condition]}}, "approval")
-    until(lambda: (approver.decision(name) or {}).get("reason") == "KubectlApprove")
+    eventually(lambda: (approver.decision(name) or {}).get("reason") == "KubectlApprove")
 
 
 def test_a_request_that_is_gone_is_forgotten(approver: ApproverProcess) -> None:
     name = submit(approver.joining("master-0"), request_pem("nobody"), CLIENT_SIGNER, CLIENT_USAGES)
-    until(lambda: approver.decision(name) is not None)
+    eventually(lambda: approver.decision(name) is not None)
     approver.admin.delete(CSRS, name)
-    until(lambda: approver.decision(name) is None)
+    eventually(lambda: approver.decision(name) is None)
 
 
 @pytest.mark.parametrize(

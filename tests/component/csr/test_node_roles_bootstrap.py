@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from approver_process import ApproverProcess, running, until
+from approver_process import ApproverProcess, running
 from real_api import RealApi
 
+from eventually import eventually
 from falsework.kube.client import Object
 from falsework.kube.resources import NODES
 from falsework.node_roles.rules import CONTROL_PLANE, MASTER, WORKER
@@ -43,12 +44,12 @@ def test_a_node_has_its_role_at_once(approver: ApproverProcess) -> None:
     for name in ("master-0", "master-1", "master-2"):
         node = register(approver, name)
         began = time.monotonic()
-        until(lambda node=node: MASTER in labels(node))  # type: ignore[misc]
+        eventually(lambda node=node: MASTER in labels(node))  # type: ignore[misc]
         took.append(time.monotonic() - began)
         assert CONTROL_PLANE in labels(node)
         assert WORKER not in labels(node)
     worker = register(approver, "worker-0")
-    until(lambda: WORKER in labels(worker))
+    eventually(lambda: WORKER in labels(worker))
     assert MASTER not in labels(worker)
     assert min(took) < 0.1, took
     annotations = approver.admin.get(NODES, worker)["metadata"]["annotations"]
@@ -57,6 +58,6 @@ def test_a_node_has_its_role_at_once(approver: ApproverProcess) -> None:
 
 def test_a_role_that_is_taken_away_comes_back(approver: ApproverProcess) -> None:
     node = register(approver, "master-0")
-    until(lambda: MASTER in approver.admin.get(NODES, node)["metadata"]["labels"])
+    eventually(lambda: MASTER in approver.admin.get(NODES, node)["metadata"]["labels"])
     approver.admin.patch(NODES, node, {"metadata": {"labels": {MASTER: None}}})
-    until(lambda: MASTER in approver.admin.get(NODES, node)["metadata"]["labels"])
+    eventually(lambda: MASTER in approver.admin.get(NODES, node)["metadata"]["labels"])

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import http.client
 import os
 import selectors
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
-from ipaddress import IPv4Address
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from boot_server_process import BootServer, boot_server, config_of
 
+from asked_server import SERVER, STRANGER, Answer, answer_to, last_line, site_on_loopback
+from eventually import PATIENCE, eventually
 from falsework.helper import expectations
 from falsework.helper.expectations import Stretch
-from falsework.site.load import default_site
 
-SERVER = "127.0.0.1"
-STRANGER = "127.0.0.99"
-SITE = dataclasses.replace(
-    default_site(),
-    machines=tuple(
-        dataclasses.replace(machine, address=IPv4Address("127.0.0.10") + index)
-        for index, machine in enumerate(default_site().machines)
-    ),
-)
+SITE = site_on_loopback()
 FIRST, SECOND = SITE.masters[:2]
 OWN = f"/ignition/machines/{FIRST.name}.ign"
 OTHERS = f"/ignition/machines/{SECOND.name}.ign"
 KERNEL = "/falsework/kernel"
-PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -52,29 +42,9 @@ def server(running: BootServer) -> BootServer:
     return running
 
 
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    status: int
-    body: bytes
-    headers: dict[str, str]
-
-
 def ask(server: BootServer, path: str, client: str, method: str = "GET", **headers: str) -> Answer:
     connection = http.client.HTTPConnection(SERVER, server.port, timeout=PATIENCE, source_address=(client, 0))
-    with contextlib.closing(connection):
-        connection.putrequest(method, path, skip_accept_encoding=True)
-        for name, value in headers.items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        response = connection.getresponse()
-        return Answer(response.status, response.read(), {name.lower(): value for name, value in response.getheaders()})
-
-
-def eventually(condition: Callable[[], bool], why: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.02)
+    return answer_to(connection, method, path, headers)
 
 
 def connected(server: BootServer, client: str = STRANGER) -> socket.socket:
@@ -82,13 +52,7 @@ def connected(server: BootServer, client: str = STRANGER) -> socket.socket:
 
 
 def written(server: BootServer, asked: str, **fields: object) -> dict[str, object]:
-    """The last line about this, once it says so: it may come after the answer."""
-
-    def last() -> dict[str, object]:
-        return next((line for line in reversed(server.lines()) if line["asked"] == asked), {})
-
-    eventually(lambda: fields.items() <= last().items(), f"{asked}: {fields} was not written down")
-    return last()
+    return last_line(server.lines, "asked", asked, fields)
 
 
 def test_a_machine_gets_its_own_config_while_it_is_expected(server: BootServer) -> None:

@@ -9,8 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from helper_namespace import Namespace, cable
 
+from eventually import eventually
 from falsework.helper.balancer import Balancer, serve_besides
 from falsework.helper.render import haproxy
 from falsework.host import packages
@@ -33,7 +33,6 @@ from falsework.site.model import Distribution, Machine
 # OpenShift's servers: they are asked as anybody asks them. For our own Machine Config Server see test_mcs_balancer.
 SITE = dataclasses.replace(default_site(), distribution=Distribution.OPENSHIFT)
 SERVER = Path(__file__).parent / "ready_server.py"
-PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
@@ -56,13 +55,6 @@ class Lab:
             runtime.connect(str(self.folder / "admin.sock"))
             runtime.sendall(text.encode() + b"\n")
             return b"".join(iter(lambda: runtime.recv(65536), b"")).decode()
-
-
-def eventually(condition: Callable[[], bool], why: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.05)
 
 
 def write_certificate(path: Path) -> None:

@@ -8,12 +8,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helper_namespace import Namespace, cable
 
+from eventually import eventually
 from falsework.helper.render import dhcpd, dnsmasq, kea
 from falsework.host import packages
 from falsework.site.load import default_site
@@ -67,13 +68,6 @@ def resolver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
         ask = f"dig @{HELPER} +tries=1 +time=1 {SITE.api_host} || true"
         eventually(lambda: "NOERROR" in server.run("sh", "-c", ask))
         yield server
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def write_machines(site: Site, folder: Path) -> None:

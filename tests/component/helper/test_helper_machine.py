@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from helper_machine import SHARE, HelperMachine, files_for, helper_machine, site_with_share
 
+from eventually import eventually
 from falsework.assets import node
 from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.cli import main
@@ -33,7 +34,6 @@ from falsework.release.payload import REGISTRY
 from falsework.site import ports
 
 HERE = Path(__file__).parent
-PATIENCE = 60.0
 RELOADS = 5
 
 
@@ -44,13 +44,6 @@ def helper(beside_cache: Path, release: Release, cache: Cache) -> Iterator[Helpe
     folder.mkdir()
     with helper_machine(site_with_share(), folder, release, cache) as made:
         yield made
-
-
-def eventually(condition: Callable[[], bool], why: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.02)
 
 
 # All of it

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from boot_server_process import boot_server
 from helper_namespace import cable
 
+from eventually import eventually
 from falsework.helper import boot, ledger
 from falsework.helper.boot_server_files import UNIT as BOOT_SERVER_UNIT
 from falsework.helper.ledger_entry import LedgerEntry, Service
@@ -27,14 +27,6 @@ MACHINE, OTHER = SITE.masters[:2]
 STRANGER = "192.168.126.77"
 STRANGERS_MAC = "02:00:00:00:00:99"
 PROBE = Path(__file__).parent / "dhcp_probe.py"
-PATIENCE = 60.0
-
-
-def eventually(condition: Callable[[], bool], why: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.05)
 
 
 def journal(**logs: Path) -> Iterator[str]:

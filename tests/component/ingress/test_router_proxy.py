@@ -6,8 +6,7 @@ import http.client
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from played_router import Authority, Backend, haproxy, own_address
 from real_api import free_port
 
+from eventually import eventually
 from falsework.haproxy import command_line
 from falsework.host import packages
 from falsework.kube.client import Object
@@ -42,7 +42,7 @@ def proxy(place: Place) -> Proxy:
 def running(place: Place, proxy: Proxy, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     packages.ensure(["haproxy"], print)
     with haproxy(place, tmp_path / "log") as process:
-        until(lambda: status(place.health, "/healthz") == 503 and is_asked(place))
+        eventually(lambda: status(place.health, "/healthz") == 503 and is_asked(place))
         yield process
 
 
@@ -51,13 +51,6 @@ def backend() -> Iterator[Backend]:
     server = Backend("first")
     yield server
     server.stop()
-
-
-def until(condition: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def is_asked(place: Place) -> bool:
@@ -113,7 +106,7 @@ def test_it_ends_with_its_last_request(running: subprocess.Popen[bytes], place: 
                 connection.recv(4096)
                 running.send_signal(signal.SIGUSR1)
                 # Others are sent elsewhere: nobody takes them here any more.
-                until(lambda: status(place.health, "/healthz") == 0)
+                eventually(lambda: status(place.health, "/healthz") == 0)
                 assert running.poll() is None
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
                 assert client.recv(4096).startswith(b"HTTP/1.1 200")

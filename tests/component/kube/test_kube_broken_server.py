@@ -21,7 +21,7 @@ from falsework.errors import FalseworkError
 from falsework.kube import connection
 from falsework.kube.client import ApiError, Client, Unreachable
 from falsework.kube.connection import Patience
-from falsework.kube.informer import follow
+from falsework.kube.informer import Informer
 from falsework.kube.resources import CONFIG_MAPS, NODES
 
 Behaviour = Callable[[socket.socket], None]
@@ -225,7 +225,7 @@ def test_a_line_in_pieces_is_one_event(served: Callable[[Behaviour], Server]) ->
 def test_an_informer_does_not_hammer_a_broken_server(served: Callable[[Behaviour], Server]) -> None:
     server = served(answering(answer("200 OK", b"<html>")))
     troubles: list[FalseworkError] = []
-    informer = follow(Client.from_kubeconfig(server.kubeconfig), NODES, on_trouble=troubles.append)
+    informer = Informer(Client.from_kubeconfig(server.kubeconfig), NODES, on_trouble=troubles.append).start()
     time.sleep(2)
     informer.stop()
     assert not informer.is_synced

@@ -5,16 +5,17 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from real_api import RealApi
 
+from eventually import eventually
 from falsework.errors import FalseworkError
 from falsework.kube.client import ApiError, Client, Unreachable, WatchEvent
 from falsework.kube.connection import connect_directly
-from falsework.kube.informer import follow
+from falsework.kube.informer import Informer
 from falsework.kube.resources import CONFIG_MAPS, NAMESPACES
 from falsework.release.inventory import Release
 
@@ -24,13 +25,6 @@ def api(release: Release, programs: Path, tmp_path_factory: pytest.TempPathFacto
     with RealApi.in_folder(release, programs, tmp_path_factory.mktemp("restarted-api")) as api:
         api.client().create(NAMESPACES, {"metadata": {"name": "space"}})
         yield api
-
-
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def put(client: Client, name: str) -> None:
@@ -61,21 +55,21 @@ def test_an_informer_misses_nothing(api: RealApi) -> None:
     def note(event: WatchEvent) -> None:
         events.append((event.type, event.object["metadata"]["name"]))
 
-    informer = follow(client, CONFIG_MAPS, note, namespace="space", on_trouble=troubles.append)
+    informer = Informer(client, CONFIG_MAPS, note, namespace="space", on_trouble=troubles.append).start()
     try:
         assert informer.wait_synced(5)
         assert ("ADDED", "goes") in events
         put(client, "first")
-        until(lambda: ("ADDED", "first") in events)
+        eventually(lambda: ("ADDED", "first") in events)
         for way in (api.kill, api.stop):
             way("kube-apiserver")
             api.start_apiserver()
             name = f"after-{way.__name__}"
             put(client, name)
-            until(lambda name=name: ("ADDED", name) in events)  # type: ignore[misc]
+            eventually(lambda name=name: ("ADDED", name) in events)  # type: ignore[misc]
         assert troubles
         client.delete(CONFIG_MAPS, "goes", "space")
-        until(lambda: ("DELETED", "goes") in events)
+        eventually(lambda: ("DELETED", "goes") in events)
         assert informer.get("goes", "space") is None
         assert informer.get("first", "space")
         assert len(events) == len(set(events)), "nothing is told twice"
@@ -98,13 +92,13 @@ def test_an_informer_notices_what_happened_while_it_could_not_look(api: RealApi)
     put(client, "old")
     events: list[tuple[str, str]] = []
     troubles: list[FalseworkError] = []
-    informer = follow(
+    informer = Informer(
         Client.from_kubeconfig(api.kubeconfig, connect=connect),
         CONFIG_MAPS,
         lambda event: events.append((event.type, event.object["metadata"]["name"])),
         namespace="space",
         on_trouble=troubles.append,
-    )
+    ).start()
     try:
         assert informer.wait_synced(5)
         cut_off.set()
@@ -120,7 +114,7 @@ def test_an_informer_notices_what_happened_while_it_could_not_look(api: RealApi)
             next(client.watch(CONFIG_MAPS, "space", place))
         assert caught.value.is_gone
         cut_off.clear()
-        until(lambda: {("DELETED", "old"), ("ADDED", "new")} <= set(events))
+        eventually(lambda: {("DELETED", "old"), ("ADDED", "new")} <= set(events))
         assert any(isinstance(trouble, ApiError) and trouble.is_gone for trouble in troubles)
     finally:
         informer.stop()

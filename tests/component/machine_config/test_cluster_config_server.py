@@ -17,12 +17,12 @@ from machine_config_cluster import machine_config_cluster, manifests_of
 from operator_process import account_of
 from real_api import RealApi, free_port
 
+from eventually import eventually
 from falsework.assets.ignition import files_in
 from falsework.kube.client import Client
 from falsework.kube.resources import CONFIG_MAPS, MACHINE_CONFIG_POOLS, SECRETS
 from falsework.operators.machine_config import names
 from falsework.operators.machine_config.served import Fetch, fetches_in
-from mcs_process import eventually
 
 ACCEPT = "application/vnd.coreos.ignition+json;version=3.5.0"
 ADDRESSES = {"master-0": "127.0.0.21", "worker-0": "127.0.0.31"}

@@ -6,8 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
@@ -131,13 +130,6 @@ def firmware_lab(folder: Path, os_root: Path) -> Iterator[FirmwareLab]:
             file.write_text(text)
         lab.http.mkdir(exist_ok=True)
         yield lab
-
-
-def eventually(condition: Callable[[], bool], why: str, patience: float = PATIENCE) -> None:
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.02)
 
 
 def listens(server: Namespace, port: int) -> bool:

@@ -20,13 +20,13 @@ from firmware_lab import (
     MASTER,
     SITE,
     FirmwareLab,
-    eventually,
     firmware_lab,
     listens,
     running_in,
     write_certificate,
 )
 
+from eventually import eventually
 from falsework.assets.ignition import File, Unit, config
 from falsework.host import packages
 from falsework.release.inventory import Release

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from bootstrap_manifests import bootstrap_manifests
 from real_api import RealApi
 
+from eventually import eventually
 from falsework.assets.serialize import documents_in, to_yaml
 from falsework.bootstrap.apply import Missing, apply_all, manifest_files
 from falsework.kube.client import APPLY, ApiError, Client, Object
@@ -62,13 +63,6 @@ def filled(
         assert len(said) < 2 * len(objects_in(manifests)) + 60
         assert missing_from(api.client(), manifests) == []
         yield api
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def objects_in(folder: Path) -> list[Object]:
@@ -258,7 +252,7 @@ def test_what_is_missing_is_named_until_it_comes(api: RealApi, tmp_path: Path) -
     )
     work.start()
     try:
-        until(lambda: bool(told))
+        eventually(lambda: bool(told))
         # Several rounds, in each of which the same could be said again.
         time.sleep(2)
         assert "broken.yaml" in {missing.file for missing in told[-1]}
@@ -312,7 +306,7 @@ def test_killed_while_applying_and_the_api_restarted(api: RealApi, manifests: Pa
     work = threading.Thread(target=lambda: left.append(apply_all(api.client(), manifests, said.append)))
     api.kill("kube-apiserver")
     work.start()
-    until(lambda: any("cannot be reached" in line for line in said))
+    eventually(lambda: any("cannot be reached" in line for line in said))
     time.sleep(1)
     assert len([line for line in said if "cannot be reached" in line]) == 1
     api.start_apiserver()

@@ -28,7 +28,6 @@ def manifests(version: str) -> Manifests:
         prefix="0000_50_console",
         name=NAME,
         namespace=NAMESPACE,
-        entry_point=NAME,
         port=PORT,
         version=version,
         image="registry.example/falsework:1",

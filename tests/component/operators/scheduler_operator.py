@@ -33,7 +33,6 @@ def manifests(version: str) -> Manifests:
         prefix="0000_25_kube-scheduler",
         name=NAME,
         namespace=NAMESPACE,
-        entry_point=NAME,
         port=PORT,
         version=version,
         image="registry.example/falsework:1",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 from falsework.checks.cluster import Cluster
@@ -68,3 +70,26 @@ class ToldCluster(Cluster):
 
     def has_operator(self, name: str, **conditions: str) -> None:
         self.has(CLUSTER_OPERATORS, name, conditions)
+
+
+class Waiting:
+    """Somebody who waits for a cluster, and what they are told. Time goes by only in pauses; something may happen in
+    each."""
+
+    def __init__(self, meanwhile: Callable[[float], None] = lambda _: None) -> None:
+        self.now = 0.0
+        self.lines: list[str] = []
+        self.errors: list[str] = []
+        self._meanwhile = meanwhile
+
+    def clock(self) -> float:
+        return self.now
+
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+        self._meanwhile(self.now)
+
+    def was_told(self, *patterns: str) -> None:
+        assert len(self.lines) == len(patterns)
+        for line, pattern in zip(self.lines, patterns, strict=True):
+            assert re.fullmatch(pattern, line), line

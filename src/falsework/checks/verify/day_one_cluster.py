@@ -203,7 +203,9 @@ def _storage(guide: Guide) -> Iterator[Check]:
 
 def _troubleshooting(guide: Guide) -> Iterator[Check]:
     site = guide.facts.site
-    yield guide.looked(
+    yield _of_operator(
+        guide,
+        "ingress",
         Command(
             "ingress/routers",
             _NO_CONSOLE_ANSWER,
@@ -213,14 +215,11 @@ def _troubleshooting(guide: Guide) -> Iterator[Check]:
             as_run="oc -n openshift-ingress get pods --no-headers",
             because=_LOOKS_ONLY,
         ),
-        lambda: _if_operator(
-            guide.facts,
-            "ingress",
-            "oc -n openshift-ingress get pods --no-headers",
-            every_row("Running", lambda row: row[2] == "Running"),
-        ),
+        every_row("Running", lambda row: row[2] == "Running"),
     )
-    yield guide.looked(
+    yield _of_operator(
+        guide,
+        "console",
         Command(
             "console/pods",
             _NO_CONSOLE_ANSWER,
@@ -229,12 +228,7 @@ def _troubleshooting(guide: Guide) -> Iterator[Check]:
             as_run="oc -n openshift-console get pods --no-headers",
             because="a look, without following it",
         ),
-        lambda: _if_operator(
-            guide.facts,
-            "console",
-            "oc -n openshift-console get pods --no-headers",
-            every_row("Running", lambda row: row[2] == "Running"),
-        ),
+        every_row("Running", lambda row: row[2] == "Running"),
     )
     yield guide.in_shell(
         Command(
@@ -255,10 +249,15 @@ def _troubleshooting(guide: Guide) -> Iterator[Check]:
     )
 
 
-def _if_operator(facts: Facts, name: str, command: str, judge: Judge) -> Verdict:
-    if not facts.cluster.has_operator(name):
-        return skipped(NO_CONSOLE if name == "console" else f"the cluster has no operator {name}")
-    return judge(facts.commands.in_shell(command))
+def _of_operator(guide: Guide, name: str, command: Command, judge: Judge) -> Check:
+    """There is something to look at only if the cluster has this operator."""
+
+    def look() -> Verdict:
+        if not guide.facts.cluster.has_operator(name):
+            return skipped(NO_CONSOLE if name == "console" else f"the cluster has no operator {name}")
+        return judge(guide.facts.commands.in_shell(command.typed))
+
+    return guide.looked(command, look)
 
 
 def _management_state(said: Said) -> Verdict:
@@ -292,7 +291,9 @@ def _registry(guide: Guide) -> Iterator[Check]:
         ),
         every_row("Running", lambda row: row[2] in ("Running", "Completed"), 0),
     )
-    yield guide.looked(
+    yield _of_operator(
+        guide,
+        "image-registry",
         Command(
             "registry/config",
             _REGISTRY,
@@ -301,7 +302,7 @@ def _registry(guide: Guide) -> Iterator[Check]:
             as_run=config,
             because=_LOOKS_ONLY,
         ),
-        lambda: _if_operator(guide.facts, "image-registry", config, _management_state),
+        _management_state,
     )
     yield guide.in_shell(
         Command(

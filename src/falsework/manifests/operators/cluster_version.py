@@ -17,7 +17,6 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         prefix="0000_00_cluster-version-operator",
         name=NAME,
         namespace=NAMESPACE,
-        entry_point=NAME,
         port=PORT,
         version=version,
         image=images["falsework"],

@@ -26,7 +26,6 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         prefix=_PREFIX,
         name=NAME,
         namespace=NAMESPACE,
-        entry_point=NAME,
         port=PORT,
         version=version,
         image=images["falsework"],

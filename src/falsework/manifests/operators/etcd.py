@@ -14,7 +14,6 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         prefix="0000_12_etcd",
         name="etcd-operator",
         namespace="openshift-etcd-operator",
-        entry_point="etcd-operator",
         port=9101,
         version=version,
         image=images["falsework"],

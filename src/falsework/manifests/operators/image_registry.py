@@ -21,7 +21,6 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         prefix="0000_50_image-registry",
         name=NAME,
         namespace=NAMESPACE,
-        entry_point=NAME,
         port=PORT,
         version=version,
         image=images["falsework"],

@@ -14,7 +14,6 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         prefix="0000_20_kube-apiserver",
         name="kube-apiserver-operator",
         namespace="openshift-kube-apiserver-operator",
-        entry_point="kube-apiserver-operator",
         port=9102,
         version=version,
         image=images["falsework"],

@@ -14,7 +14,6 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         prefix="0000_25_kube-controller-manager",
         name="kube-controller-manager-operator",
         namespace="openshift-kube-controller-manager-operator",
-        entry_point="kube-controller-manager-operator",
         port=9103,
         version=version,
         image=images["falsework"],

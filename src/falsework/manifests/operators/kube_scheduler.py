@@ -14,7 +14,6 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         prefix="0000_25_kube-scheduler",
         name="kube-scheduler-operator",
         namespace="openshift-kube-scheduler-operator",
-        entry_point="kube-scheduler-operator",
         port=9104,
         version=version,
         image=images["falsework"],

@@ -16,7 +16,6 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         prefix="0000_50_machine-approver",
         name="machine-approver",
         namespace="openshift-cluster-machine-approver",
-        entry_point="machine-approver",
         port=9106,
         version=version,
         image=images["falsework"],

@@ -32,7 +32,6 @@ def _operator(version: str, image: str) -> Manifests:
         prefix="0000_80_machine-config",
         name="machine-config-operator",
         namespace=_NAMESPACE,
-        entry_point="machine-config-operator",
         port=9105,
         version=version,
         image=image,

@@ -24,7 +24,6 @@ def manifests(version: str, images: Mapping[str, str]) -> Manifests:
         prefix="0000_80_machine-config-daemon",
         name="machine-config-daemon",
         namespace="openshift-machine-config-operator",
-        entry_point="machine-config-daemon",
         port=9108,
         version=version,
         image=images["falsework"],

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from falsework.kube.client import ApiError, Client, Object, WatchEvent
-from falsework.kube.informer import Informer, follow
+from falsework.kube.informer import Informer
 from falsework.kube.resources import CLUSTER_OPERATORS, CLUSTER_VERSIONS
 from falsework.operators.cluster_version.drift import Drift
 from falsework.operators.cluster_version.payload import Key, Mode, Payload
@@ -88,7 +88,7 @@ class Operator:
         """Only now: before their definitions are there, they could not be."""
         if not self._followed:
             resources = (CLUSTER_VERSIONS, CLUSTER_OPERATORS)
-            self._followed = [follow(self.client, resource, self.noticed) for resource in resources]
+            self._followed = [Informer(self.client, resource, self.noticed).start() for resource in resources]
 
     def _pause(self, sync: Sync, progress: Progress) -> float:
         if progress.failures:

@@ -5,7 +5,6 @@ what it does when.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from falsework.errors import FalseworkError
 from falsework.etcd import settings
 from falsework.etcd.gateway import EtcdRefusal, EtcdUnreachable, Gateway
 from falsework.etcd.wal import identity
-from falsework.files import write_file
+from falsework.files import sync_folder, write_file
 from falsework.operators.etcd.decision import Action, Decision, Listing, decide
 from falsework.operators.etcd.member_config import MemberConfig
 from falsework.operators.etcd.turn import Turn
@@ -84,9 +83,5 @@ def archive(data: Path) -> Path | None:
         return None
     archived = data / f"member-removed-archive-{datetime.now(UTC).strftime('%Y-%m-%dT%H%M%S.%fZ')}"
     member.rename(archived)
-    folder = os.open(data, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(data)
     return archived

@@ -16,7 +16,7 @@ from falsework.config_server.server import PORT, MachineConfigServer, serve
 from falsework.config_server.source import BadConfigError, NoSuchConfigError, PoolConfig
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client, Object
-from falsework.kube.informer import Informer, follow, version_of
+from falsework.kube.informer import Informer, version_of
 from falsework.kube.resources import CONFIG_MAPS, MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, SECRETS
 from falsework.kube.trouble import Trouble
 from falsework.operators.machine_config import names
@@ -50,13 +50,13 @@ class FollowedSite:
     """The machines and balancers of the site, as the cluster knows them now."""
 
     def __init__(self, client: Client, trouble: Trouble) -> None:
-        self._informer = follow(
+        self._informer = Informer(
             client,
             CONFIG_MAPS,
             namespace=names.INVENTORY_NAMESPACE,
             fields=f"metadata.name={names.INVENTORY}",
             on_trouble=trouble.tell,
-        )
+        ).start()
         self._seen = ""
         self._value = rules.NOBODY
         self.problem = ""
@@ -88,15 +88,15 @@ class FollowedPools:
     a change of it into its pods a minute late, and a new machine is there before."""
 
     def __init__(self, client: Client, trouble: Trouble) -> None:
-        self._pools = follow(client, MACHINE_CONFIG_POOLS, on_trouble=trouble.tell)
-        self._configs = follow(client, MACHINE_CONFIGS, keep=_rendered_only, on_trouble=trouble.tell)
-        self._join = follow(
+        self._pools = Informer(client, MACHINE_CONFIG_POOLS, on_trouble=trouble.tell).start()
+        self._configs = Informer(client, MACHINE_CONFIGS, keep=_rendered_only, on_trouble=trouble.tell).start()
+        self._join = Informer(
             client,
             SECRETS,
             namespace=names.NAMESPACE,
             fields=f"metadata.name={names.JOIN_SECRET}",
             on_trouble=trouble.tell,
-        )
+        ).start()
         self._served: dict[str, PoolConfig] = {}
 
     def wait_known(self) -> None:

@@ -1,0 +1,16 @@
+"""Waiting for what is to come, and saying what has not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+PATIENCE = 60.0
+_PAUSE = 0.02
+
+
+def eventually(condition: Callable[[], object], why: str = "it has not come about", patience: float = PATIENCE) -> None:
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, why
+        time.sleep(_PAUSE)
