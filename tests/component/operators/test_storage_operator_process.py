@@ -27,6 +27,7 @@ from falsework.manifests.objects import named
 from falsework.manifests.operators import storage
 from falsework.operators.runtime.conditions import status_of
 from falsework.operators.storage.claims import LABEL, SELECTED_NODE
+from falsework.operators.storage.storage_class import storage_class
 
 NODE = "storage-0.example"
 MANIFESTS = storage.manifests(VERSION, {"falsework": "registry.example/falsework:1"})
@@ -193,6 +194,29 @@ def test_nodes_that_go_and_claims_that_cannot_be(client: Client, cluster_api: Re
         client.delete(PERSISTENT_VOLUME_CLAIMS, "shared", "default")
         assert volumes(client) == []
     assert "forbidden" not in (tmp_path / "log").read_text().lower()
+
+
+def test_whether_data_is_kept_is_what_the_class_says(client: Client, cluster_api: RealApi, tmp_path: Path) -> None:
+    kept = {**storage_class(is_default=False), "reclaimPolicy": "Retain"}
+    kept["metadata"] = {"name": "kept"}
+    client.create(STORAGE_CLASSES, kept)
+    with at_work(cluster_api, tmp_path / "log") as operator:
+        # As long as a name can be: what is said of it has one that is made of it.
+        name = "-".join(["k" * 50] * 4) + "-" + "k" * 40
+        volume = claim(client, name, storageClassName="kept")
+        until(lambda: f"make-{volume}" in pods(client), operator)
+        client.delete(STORAGE_CLASSES, "kept")
+        ends(client, f"make-{volume}")
+        until(lambda: "there is no StorageClass 'kept'" in _told(client, name), operator)
+        assert volumes(client) == []
+        client.create(STORAGE_CLASSES, kept)
+        until(lambda: phase(client, name) == "Bound", operator)
+        assert client.get(PERSISTENT_VOLUMES, volume)["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+        client.delete(PERSISTENT_VOLUME_CLAIMS, name, "default")
+        until(lambda: client.get(PERSISTENT_VOLUMES, volume)["status"]["phase"] == "Released", operator)
+        client.delete(PERSISTENT_VOLUMES, volume)
+        until(lambda: volumes(client) == pods(client) == [], operator)
+    client.delete(STORAGE_CLASSES, "kept")
 
 
 def test_a_volume_made_for_one_claim_binds_although_there_is_a_default_class(

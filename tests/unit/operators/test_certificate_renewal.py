@@ -103,7 +103,8 @@ def test_a_bundle_grows_keeps_its_order_and_forgets_what_has_ended() -> None:
     added = certificate_pem(signer().certificate)
     assert renewal.merged(old, [added], BEGIN) == old + added.decode()
     assert renewal.merged(old, [], BEGIN + 2 * DAY) == certificate_pem(long.certificate).decode()
-    assert renewal.merged("", [added], BEGIN) == added.decode()
+    for nothing in ("", "nonsense"):
+        assert renewal.merged(nothing, [added], BEGIN) == added.decode()
     assert renewal.holds(old, certificate_pem(long.certificate))
     assert not renewal.holds(old, added)
 

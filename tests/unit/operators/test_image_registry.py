@@ -46,6 +46,9 @@ def test_storage_has_to_be_one_there_is() -> None:
         settings(storage={"managementState": "Managed"})
     with pytest.raises(UnfitError, match="s3 is not one"):
         settings(storage={"s3": {"bucket": "images"}})
+    # A merge patch adds to what is there. Which of them is meant is not for us to guess.
+    with pytest.raises(UnfitError, match="not emptyDir and pvc"):
+        settings(storage={"emptyDir": {}, "pvc": {"claim": ""}})
     assert (IN_POD.claim, IN_VOLUME.claim) == ("", "image-registry-storage")
     assert settings(storage={"pvc": {"claim": "mine"}}).claim == "mine"
 
@@ -80,7 +83,22 @@ def test_passwords_are_made_once_and_hashed_once() -> None:
     assert changed["password"] == b"tree"
     assert credentials.private(private, changed)["htpasswd"] != private["htpasswd"]
     assert credentials.private(private, changed)["http-secret"] == private["http-secret"]
-    assert credentials.private({"htpasswd": b"what:ever"}, login)["htpasswd"].startswith(b"registry:$2b$")
+    for broken in (b"what:ever", b"registry:$2b$99$x", b"\xff:\xff"):
+        assert credentials.private({"htpasswd": broken}, login)["htpasswd"].startswith(b"registry:$2b$")
+
+
+def test_a_hash_the_registry_does_not_know_is_none_though_it_is_right() -> None:
+    login = credentials.login({"password": b"pw"}, PLACE.hosts)
+    # By the oldest way there is, of the same password.
+    old = {"htpasswd": b"registry:gaxDyoamrjlO6"}
+    assert credentials.private(old, login)["htpasswd"].startswith(b"registry:$2b$")
+
+
+@pytest.mark.parametrize("password", [b"\xff\xfe", b"tree\0house", b"tree\nhouse"])
+def test_a_password_that_nobody_can_type_is_said_and_not_written_over(password: bytes) -> None:
+    with pytest.raises(FalseworkError, match="image-registry-login is no text") as refused:
+        credentials.login({"password": password}, PLACE.hosts)
+    assert "tree" not in str(refused.value)
 
 
 def test_certificates_are_renewed_in_time_and_when_nodes_know_the_signer() -> None:

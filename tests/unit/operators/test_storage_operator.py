@@ -5,14 +5,17 @@ from __future__ import annotations
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from falsework.kube.client import Object
+from falsework.kube.client import ApiError, Object
+from falsework.kube.resources import Resource
+from falsework.operators.runtime.program import Program
 from falsework.operators.storage import claims, folder_pods
 from falsework.operators.storage.storage_class import default_of, storage_class
 from falsework.operators.storage.volume_folder import main
+from falsework.operators.storage.volumes import VolumesController
 
 UID = "0c8e3b5a-1111-4222-8333-944445555666"
 VOLUME = f"pvc-{UID}"
@@ -114,6 +117,57 @@ def test_data_goes_when_nobody_has_a_claim_on_it_and_nobody_wants_to_keep_it(
 ) -> None:
     assert claims.is_to_be_removed(found) is removed
     assert claims.is_to_be_kept_by_its_owner(found) is kept
+
+
+class Remembered:
+    """An informer's objects."""
+
+    def __init__(self, *bodies: Object) -> None:
+        self.bodies = list(bodies)
+
+    def objects(self) -> list[Object]:
+        return self.bodies
+
+    def get(self, name: str, _: str = "") -> Object | None:
+        return next((one for one in self.bodies if one["metadata"]["name"] == name), None)
+
+
+class PlayedProgram:
+    """What is remembered may be older than what there is: of claims there is none."""
+
+    def __init__(self, claims: Remembered, pods: Remembered) -> None:
+        self._followed = {"persistentvolumeclaims": claims, "pods": pods}
+        self.client, self.images, self.log = self, {"falsework": "falsework:1"}, None
+        self.made: list[str] = []
+        self.deleted: list[str] = []
+
+    def follow(self, resource: Resource, *_: Any, **__: Any) -> Remembered:
+        return self._followed.get(resource.plural, Remembered())
+
+    def get(self, resource: Resource, name: str, _: str = "") -> Object:
+        found = {"nodes": node(), "storageclasses": {"reclaimPolicy": "Delete"}}.get(resource.plural)
+        if found is None:
+            raise ApiError(f"there is no {name}", status=404)
+        return found
+
+    def create(self, _: Resource, body: Object) -> None:
+        self.made.append(body["metadata"]["name"])
+
+    def delete(self, _: Resource, name: str, *__: Any, **___: Any) -> None:
+        self.deleted.append(name)
+
+
+def test_a_folder_is_not_forgotten_when_its_claim_goes_at_the_last_moment() -> None:
+    maker = folder_pods.pod(folder_pods.MAKE, VOLUME, "worker-0.lab", "falsework:1")
+    maker["metadata"]["uid"] = "uid"
+    known = Remembered(claim())
+    program = PlayedProgram(known, Remembered({**maker, "status": {"phase": "Succeeded"}}))
+    volumes = VolumesController(cast(Program, program))
+    volumes.sync(VOLUME)
+    assert (program.made, program.deleted) == ([], [])
+    known.bodies = []
+    volumes.sync(VOLUME)
+    assert (program.made, program.deleted) == ([f"remove-{VOLUME}"], [f"make-{VOLUME}"])
 
 
 def test_pods_of_folders_are_told_a_name_and_see_one_folder() -> None:

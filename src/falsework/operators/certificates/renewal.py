@@ -93,10 +93,18 @@ def successor_of(signer: Pair, now: datetime) -> Files:
     return files_of(pair)
 
 
+def readable(pem: bytes) -> list[x509.Certificate]:
+    """None, if somebody has put something else there."""
+    try:
+        return load_certificates(pem)
+    except ValueError:
+        return []
+
+
 def merged(bundle: str, wanted: Iterable[bytes], now: datetime) -> str:
     """The bundle with all certificates of `wanted`, and without those that have ended. One that is right already stays
     as it is, to the letter: a change would be a new revision."""
-    old = load_certificates(bundle.encode()) if bundle else []
+    old = readable(bundle.encode())
     known = chain(old, chain.from_iterable(map(load_certificates, wanted)))
     new = list(dict.fromkeys(one for one in known if life_of(one).ends > now))
     return bundle if new == old else b"".join(map(certificate_pem, new)).decode()

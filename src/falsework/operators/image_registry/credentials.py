@@ -12,18 +12,22 @@ import secrets
 import warnings
 from collections.abc import Iterable
 
+from falsework.errors import FalseworkError
+from falsework.operators.image_registry.names import LOGIN
+
 Files = dict[str, bytes]
 """The data of a Secret."""
 
 USER = "registry"
+_BCRYPT = "$2"
+"""What its hashes begin with."""
 _ROUNDS = 16
 """The password is 256 bits of chance, which nobody guesses however quickly he may try: it is to cost little."""
 
 
 def login(old: Files, hosts: Iterable[str]) -> Files:
     """As people read it, and as a pull secret (.dockerconfigjson)."""
-    # The end of a line is what an editor adds, and no part of a password.
-    password = old.get("password", b"").strip() or secrets.token_urlsafe(32).encode()
+    password = _password(old)
     user = USER.encode()
     entry = {
         "username": USER,
@@ -34,12 +38,25 @@ def login(old: Files, hosts: Iterable[str]) -> Files:
     return {"username": user, "password": password, ".dockerconfigjson": config.encode()}
 
 
+def _password(old: Files) -> bytes:
+    # The end of a line is what an editor adds, and no part of a password.
+    password = old.get("password", b"").strip() or secrets.token_urlsafe(32).encode()
+    text = password.decode(errors="replace")
+    if not text.isprintable() or "\ufffd" in text:
+        raise FalseworkError(
+            f"the password in Secret {LOGIN} is no text",
+            cause="it has signs that nobody can type",
+            fix="set another one, or remove it: then it is made",
+        )
+    return password
+
+
 def private(old: Files, login: Files) -> Files:
     """For the registry: the password's hash, and what its replicas sign the state of uploads with."""
-    user, _, known = old.get("htpasswd", b"").decode().strip().partition(":")
+    user, _, known = old.get("htpasswd", b"").decode(errors="replace").strip().partition(":")
     password = login["password"].decode()
-    is_good = user.encode() == login["username"] and known and _hashed(password, known) == known
-    line = f"{user}:{known}" if is_good else f"{login['username'].decode()}:{_hashed(password)}"
+    is_good = user == USER and known.startswith(_BCRYPT) and _hashed(password, known) == known
+    line = f"{USER}:{known if is_good else _hashed(password)}"
     return {
         "htpasswd": f"{line}\n".encode(),
         "http-secret": old.get("http-secret") or secrets.token_hex(32).encode(),

@@ -58,6 +58,13 @@ def _claim(storage: Mapping[str, Any]) -> str:
             "storage backend not configured",
             fix="set spec.storage to pvc: {claim: } or emptyDir: {}",
         )
+    if len(kinds) > 1:
+        # Whichever was taken, images would be where somebody does not look for them.
+        raise UnfitError(
+            "StorageNotConfigured",
+            f"storage is to be one, and not {' and '.join(kinds)}",
+            fix=f"take the others out of spec.storage: a merge patch does that with {kinds[0]}: null",
+        )
     if kinds[0] not in _STORAGES:
         raise UnfitError(
             "StorageNotSupported",

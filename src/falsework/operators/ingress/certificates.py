@@ -18,10 +18,9 @@ from falsework.assets.pki import (
     is_signed_by,
     issue,
     life_of,
-    load_certificates,
     subject_of,
 )
-from falsework.operators.certificates.renewal import Files, due, files_of, pair_in, pair_or_none
+from falsework.operators.certificates.renewal import Files, due, files_of, pair_in, pair_or_none, readable
 from falsework.site.model import KeyAlgorithm
 
 _AUTHORITY = "ingress-operator@"
@@ -60,17 +59,9 @@ def wildcard(old: Files, signer: Files, domain: str, now: datetime) -> tuple[Fil
 def trusted(before: str, signer: Files, named: Files, now: datetime) -> str:
     """All authorities there were, until they end; and what somebody else made as long as it is shown, not longer: it
     may have been replaced because its key is known."""
-    own = [one for one in _certificates(before.encode()) if subject_of(one).common_name.startswith(_AUTHORITY)]
-    known = dict.fromkeys([*own, *_certificates(signer["tls.crt"]), *_certificates(named.get("tls.crt", b""))])
+    own = [one for one in readable(before.encode()) if subject_of(one).common_name.startswith(_AUTHORITY)]
+    known = dict.fromkeys([*own, *readable(signer["tls.crt"]), *readable(named.get("tls.crt", b""))])
     return b"".join(certificate_pem(one) for one in known if life_of(one).ends > now).decode()
-
-
-def _certificates(pem: bytes) -> list[x509.Certificate]:
-    """None, if somebody has put something else there."""
-    try:
-        return load_certificates(pem)
-    except ValueError:
-        return []
 
 
 def _names(pair: Pair) -> list[str]:

@@ -9,6 +9,9 @@ from falsework.kube.resources import EVENTS
 from falsework.operators.runtime.conditions import now
 from falsework.operators.storage.claims import PROVISIONER, Claim
 
+_LONGEST = 200
+"""Signs of a claim's name: an event's may be no longer than a claim's."""
+
 
 class ClaimEvents:
     def __init__(self, client: Client) -> None:
@@ -24,7 +27,7 @@ class ClaimEvents:
         body = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{claim.name}.{digest}", "namespace": claim.namespace},
+            "metadata": {"name": f"{claim.name[:_LONGEST].rstrip('-.')}.{digest}", "namespace": claim.namespace},
             "involvedObject": {
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",

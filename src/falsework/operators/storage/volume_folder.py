@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from falsework.errors import FalseworkError
+from falsework.files import sync_folder
 
 _VOLUME = re.compile(r"pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -27,6 +28,8 @@ def make(folder: Path, volume: str) -> None:
     new.mkdir(exist_ok=True)
     new.chmod(0o777)
     new.rename(place)
+    # A volume that is known to the API must be there after a power cut, too.
+    sync_folder(folder)
 
 
 def remove(folder: Path, volume: str) -> None:

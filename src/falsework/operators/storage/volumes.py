@@ -28,7 +28,7 @@ from falsework.operators.storage.claims import FINALIZER, LABEL, NODE, SELECTED_
 from falsework.operators.storage.folder_pods import MAKE, REMOVE
 
 _TRY_AGAIN = 30.0
-"""Seconds a pod that failed is left there to be looked at."""
+"""Seconds a pod that failed is left there to be looked at, and until what a claim lacks is looked for again."""
 
 
 def add_volumes(program: Program) -> None:
@@ -48,7 +48,6 @@ class VolumesController:
         self._client, self._log = program.client, program.log
         self._image = program.images["falsework"]
         self._claim_events = ClaimEvents(program.client)
-        self._classes = program.follow(STORAGE_CLASSES)
         self.claims = program.follow(PERSISTENT_VOLUME_CLAIMS, keep=claims.remembered)
         self.volumes = program.follow(PERSISTENT_VOLUMES, labels=LABEL)
         self.pods = program.follow(PODS, NAMESPACE, labels=LABEL)
@@ -58,7 +57,7 @@ class VolumesController:
         made = {str(one["metadata"]["name"]) for one in self.volumes.objects()}
         return asked | made | set(map(folder_pods.volume_of, self.pods.objects()))
 
-    def sync(self, volume: str) -> None:
+    def sync(self, volume: str) -> float | None:
         remover, maker = self._pod(REMOVE, volume), self._pod(MAKE, volume)
         made, claim = self.volumes.get(volume), self._claim(volume)
         if remover is not None:
@@ -71,11 +70,12 @@ class VolumesController:
             self._remove_folder(volume, folder_pods.node_of(maker))
             self._forget(maker)
         elif claim is not None:
-            self._provide(claim, maker)
+            return self._provide(claim, maker)
+        return None
 
     # From a claim to a volume
 
-    def _provide(self, claim: Claim, maker: Object | None) -> None:
+    def _provide(self, claim: Claim, maker: Object | None) -> float | None:
         if claim.refusal:
             self._claim_events.warning(claim, "ProvisioningFailed", claim.refusal)
         elif not claim.node:
@@ -87,15 +87,17 @@ class VolumesController:
             else:
                 self._start(MAKE, claim.volume, claim.node)
         elif self._succeeded(maker):
-            self._make_volume(claim)
+            if not self._make_volume(claim):
+                return _TRY_AGAIN
             self._forget(maker)
+        return None
 
-    def _make_volume(self, claim: Claim) -> None:
-        node = self._found(NODES, claim.node)
-        if node is None or not self._is_still_wanted(claim):
-            return
-        found = self._classes.get(claim.storage_class) or {}
-        body = claims.persistent_volume(claim, node, str(found.get("reclaimPolicy") or "Delete"))
+    def _make_volume(self, claim: Claim) -> bool:
+        """Whether it is there. If nobody wants it any more, its pod stays: by that its folder is known and removed."""
+        node, found = self._found(NODES, claim.node), self._class_of(claim)
+        if node is None or found is None or not self._is_still_wanted(claim):
+            return False
+        body = claims.persistent_volume(claim, node, str(found["reclaimPolicy"]))
         try:
             self._client.create(PERSISTENT_VOLUMES, body)
         except ApiError as error:
@@ -104,6 +106,15 @@ class VolumesController:
         else:
             place = f"{claim.namespace}/{claim.name}"
             self._log.info(f"Volume {claim.volume} of claim {place} is on {claim.node}")
+        return True
+
+    def _class_of(self, claim: Claim) -> Object | None:
+        """It says whether data is to be kept, which is never guessed."""
+        found = self._found(STORAGE_CLASSES, claim.storage_class) if claim.storage_class else None
+        if found is None:
+            why = f"there is no StorageClass {claim.storage_class!r}"
+            self._claim_events.warning(claim, "ProvisioningFailed", why)
+        return found
 
     def _is_still_wanted(self, claim: Claim) -> bool:
         """What is remembered of claims may be older than what is known of volumes."""
