@@ -117,6 +117,7 @@ def test_the_form_of_the_tests_is_right() -> None:
     assert read_request(pem_of_der(der_of(SERVING))) == read_request(SERVING)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=500))
 def test_random_bytes(content: bytes) -> None:
     assert read_or_none(content) is None
@@ -131,7 +132,7 @@ def test_every_truncation_and_every_extension_is_refused(pem: bytes) -> None:
     assert read_or_none(pem_of_der(der + b"\0")) is None
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.sampled_from([GOOD, SERVING]), st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=3))
 def test_a_mutated_request_means_the_same_to_others(pem: bytes, changes: list[tuple[int, int]]) -> None:
     """Where both we and a full parser understand it, we understand the same."""
@@ -159,7 +160,7 @@ def test_a_mutated_request_means_the_same_to_others(pem: bytes, changes: list[tu
         assert list(asked.addresses) == extension.value.get_values_for_type(x509.IPAddress)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(
     st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), min_size=1, max_size=32),
     st.lists(st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=64), max_size=3),

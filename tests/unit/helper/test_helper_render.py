@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from helper_samples import TODAY, alchemy, arm, mainframe, moved, rich, sites, without_workers
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsework.errors import UsageError
@@ -116,6 +116,7 @@ def test_dnsmasq_reads_the_reverse_name_of_an_address_first(site: Site) -> None:
 # Serials
 
 
+@settings(deadline=None)
 @given(st.dates(date(2000, 1, 1), date(2100, 1, 1)), st.integers(0, 2**32 - 2))
 def test_a_serial_always_grows(today: date, previous: int) -> None:
     assert bind.next_serial(today, previous) > previous

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsework.errors import FalseworkError
@@ -39,6 +39,7 @@ def test_a_thing_can_be_made_again_after_its_removal(journal: Journal) -> None:
     assert journal.standing() == [Thing("netns", "a")]
 
 
+@settings(deadline=None)
 @given(cut=st.integers(min_value=0, max_value=400))
 def test_a_line_cut_off_anywhere_is_as_if_it_had_not_been_begun(
     cut: int, tmp_path_factory: pytest.TempPathFactory

@@ -6,7 +6,7 @@ import struct
 from dataclasses import asdict
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from falsework.machines.firmware import dhcp_packet
@@ -193,6 +193,7 @@ def assert_harmless(found: Reply | None) -> None:
                 assert " " not in text
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=600))
 @example(b"\x45" + bytes(27))
 def test_any_packet_is_read_without_harm(packet: bytes) -> None:
@@ -201,6 +202,7 @@ def test_any_packet_is_read_without_harm(packet: bytes) -> None:
     assert_harmless(reply(packet))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300), st.binary(max_size=128))
 def test_any_options_are_read_without_harm(options: bytes, file: bytes) -> None:
     assert_harmless(reply(answer({}, file=file)[:-1] + options))
@@ -208,11 +210,13 @@ def test_any_options_are_read_without_harm(options: bytes, file: bytes) -> None:
     assert_harmless(reply(answer({**OPTIONS, 52: b"\x03"}, file=file)[:-1] + options))
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from([1, 3, 6, 12, 15, 51, 52, 66, 67, 119]), st.binary(max_size=60)))
 def test_any_values_are_read_without_harm(values: dict[int, bytes]) -> None:
     assert_harmless(reply(answer({**OPTIONS, **values, 53: bytes([ACK])})))
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_damaged_offer_is_read_without_harm(data: st.DataObject) -> None:
     packet = bytearray(from_server(answer()))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsework.errors import FalseworkError
@@ -72,6 +72,7 @@ def test_a_config_that_boots_nothing(text: str) -> None:
         boot_entry("default", text)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["DEFAULT", "LABEL", "KERNEL", "APPEND", "INITRD", "a", "\n", " "])).map(" ".join))
 def test_any_text_is_an_entry_or_a_clear_error(text: str) -> None:
     with contextlib.suppress(FalseworkError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsework.machines.firmware.tftp import FileNotServedError, TftpError, Transfer
@@ -116,6 +116,7 @@ def test_a_file_that_is_too_large(transfer: Transfer) -> None:
         transfer.received(data(4, b"a" * 512))
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(st.binary(max_size=20), st.builds(data, st.integers(0, 3), st.binary(max_size=600)))))
 def test_any_packets_are_read_without_harm(packets: list[bytes]) -> None:
     transfer = Transfer("file", limit=2000)
