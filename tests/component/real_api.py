@@ -28,10 +28,18 @@ PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
 PATIENCE = 60.0
 
 
+_held: list[socket.socket] = []
+
+
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+    """One that nobody else is given as long as this process lives. Whoever is told it can listen there: Linux allows
+    that, with SO_REUSEADDR, beside one who has only bound it."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    _held.append(holder)
+    port: int = holder.getsockname()[1]
+    return port
 
 
 class RealApi:

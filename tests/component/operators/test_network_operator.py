@@ -58,6 +58,8 @@ def test_a_network_comes_up_is_kept_and_told(real_api: RealApi, tmp_path: Path) 
         pod = daemon_set(client)["spec"]["template"]["spec"]
         assert [one["image"] for one in (*pod["initContainers"], *pod["containers"])] == list(IMAGES.values())
         until(lambda: said(client, "Available") is False, operator)
+        # Said last of all.
+        until(lambda: client.get(NETWORKS, "cluster")["status"], operator)
         status = client.get(NETWORKS, "cluster")["status"]
         # Of the loopback link, which is the way to this API.
         assert status["clusterNetworkMTU"] == 65536 - 50
