@@ -26,7 +26,7 @@ from falsework.kube.client import APPLY, ApiError, Client, Object, Unreachable
 from falsework.manifests.objects import Manifests
 
 VERSION = "1.2.3"
-PATIENCE = 60.0
+PATIENCE = 180.0
 POD = ["-m", "falsework.in_machine"]
 """What pods run Python with, before the name of the entry point."""
 

@@ -126,7 +126,7 @@ def test_revisions_reach_all_masters_and_bad_ones_only_one(cluster: Cluster) -> 
         assert "secret/certificates" in operator.said("no revision can be made")[0]["msg"]
         cluster.write("one")
         began = time.monotonic()
-        until(lambda: cluster.all_at(1), operator, 60)
+        until(lambda: cluster.all_at(1), operator)
         print(f"first revision on three nodes after {time.monotonic() - began:.2f} s")
         assert sorted(kubelets.started) == [(node, 1) for node in MASTERS]
         assert "--rev=1" in cluster.manifests()[0].read_text()
@@ -162,7 +162,7 @@ def _one_after_the_other(
         until(lambda: cluster.nodes()["master-1"]["targetRevision"] == 2, operator)
         assert cluster.nodes()["master-2"]["targetRevision"] == 0
         stack.enter_context(cluster.daemon("master-1"))
-        until(lambda: cluster.all_at(2), operator, 60)
+        until(lambda: cluster.all_at(2), operator)
     assert kubelets.started[3:] == [(node, 2) for node in MASTERS]
     assert kubelets.most_down == 1
 
@@ -171,7 +171,7 @@ def _one_after_the_other(
     # A newer one is another matter. It is written while nobody could make two of it.
     cluster.write("three", b"other")
     with cluster.operator() as operator:
-        until(lambda: cluster.all_at(4), operator, 60)
+        until(lambda: cluster.all_at(4), operator)
     assert "lastFailedRevision" not in cluster.nodes()["master-0"]
     assert cluster.condition("NodeInstallerDegraded")["status"] == "False"
     assert kubelets.most_down == 1
