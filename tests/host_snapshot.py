@@ -30,6 +30,8 @@ _UNSTABLE = (
     "kernel/perf_cpu_time_max_percent",
     "kernel/sched_domain/",
     "kernel/keys/",
+    "kernel/hung_task_detect_count",
+    "kernel/hung_task_warnings",
     "net/netfilter/nf_conntrack_count",
     "net/netfilter/nf_conntrack_buckets",
     "net/ipv4/route/flush",

@@ -57,7 +57,7 @@ def test_every_stage_tells_how_long_it_took(lab: LabUnderTest) -> None:
 
 
 def test_waiting_for_it_ends_at_once(lab: LabUnderTest) -> None:
-    lab.run("wait-for", "bootstrap-complete", limit=20)
+    lab.run("wait-for", "bootstrap-complete", limit=120)
 
 
 def test_masters_are_ready(lab: LabUnderTest) -> None:

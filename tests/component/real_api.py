@@ -9,29 +9,40 @@ Ready in seconds. Everything ends with the block, and with this process if that 
 from __future__ import annotations
 
 import contextlib
+import http.client
 import signal
 import socket
+import ssl
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from falsework.assets.catalogue import Step, create
 from falsework.assets.certificates import BUNDLES
 from falsework.assets.kubeconfig import kubeconfig
 from falsework.kube.client import Client, Unreachable
+from falsework.kube.connection import Patience
 from falsework.release.inventory import Release
 from falsework.site.load import default_site
 from falsework.site.model import Machine, Site
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
-PATIENCE = 60.0
+PATIENCE = 180.0
+
+
+_held: list[socket.socket] = []
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+    """One that nobody else is given as long as this process lives. Whoever is told it can listen there: Linux allows
+    that, with SO_REUSEADDR, beside one who has only bound it."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    _held.append(holder)
+    port: int = holder.getsockname()[1]
+    return port
 
 
 class RealApi:
@@ -74,7 +85,9 @@ class RealApi:
         return f"https://127.0.0.1:{self._ports['kube-apiserver']}"
 
     def client(self, kubeconfig_path: Path | None = None) -> Client:
-        return Client.from_kubeconfig(kubeconfig_path or self.kubeconfig)
+        """One that waits: a test is not about how soon a busy host answers."""
+        patience = Patience(connect=PATIENCE, answer=PATIENCE, whole=PATIENCE)
+        return Client.from_kubeconfig(kubeconfig_path or self.kubeconfig, patience=patience)
 
     def kubeconfig_for(self, name: str) -> Path:
         """A kubeconfig with one of the certificates of the assets, such as `join/master-0`."""
@@ -118,6 +131,8 @@ class RealApi:
             "--peer-client-cert-auth",
             "--log-level=warn",
         )
+        # An API server that finds nobody there gives up after a while.
+        self._wait_for("etcd", self._etcd_is_healthy)
 
     def start_apiserver(self, *more: str) -> None:
         self._start(
@@ -184,16 +199,28 @@ class RealApi:
             self.kill(name)
 
     def wait_ready(self) -> None:
-        client, deadline = self.client(), time.monotonic() + PATIENCE
+        client = self.client()
+        self._wait_for("kube-apiserver", lambda: client.raw("GET", "/readyz")[0] == 200)
+        client.close()
+
+    def _wait_for(self, awaited: str, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
         while True:
-            with contextlib.suppress(Unreachable):
-                if client.raw("GET", "/readyz")[0] == 200:
-                    client.close()
+            with contextlib.suppress(OSError, Unreachable):
+                if condition():
                     return
             for name, child in self._running.items():
                 assert child.poll() is None, f"{name} ended:\n{self.log_of(name)}"
-            assert time.monotonic() < deadline, self.log_of("kube-apiserver")
+            assert time.monotonic() < deadline, self.log_of(awaited)
             time.sleep(0.05)
+
+    def _etcd_is_healthy(self) -> bool:
+        context = ssl.create_default_context(cafile=str(self._tls("etcd-ca-bundle.crt")))
+        context.load_cert_chain(self._tls("etcd-client.crt"), self._tls("etcd-client.key"))
+        connection = http.client.HTTPSConnection("127.0.0.1", self._ports["etcd"], timeout=PATIENCE, context=context)
+        with contextlib.closing(connection):
+            connection.request("GET", "/health")
+            return connection.getresponse().status == 200
 
     def log_of(self, name: str) -> str:
         return "\n".join((self.folder / f"{name}.log").read_text(errors="replace").splitlines()[-20:])

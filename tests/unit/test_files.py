@@ -42,9 +42,9 @@ def test_the_second_waits_for_the_first_and_is_told_who_it_is(tmp_path: Path) ->
     thread = threading.Thread(target=second)
     with only_one(tmp_path / "lock", told.append):
         thread.start()
-        assert waiting.wait(5)
+        assert waiting.wait(60)
         order.append("first")
-    thread.join(5)
+    thread.join(60)
     assert order == ["first", "second"]
     assert told == [f"process {os.getpid()}"]
 
@@ -79,20 +79,20 @@ def test_a_lock_file_that_its_holder_removed_keeps_nobody_out_and_lets_nobody_in
     def second() -> None:
         with only_one(lock, lambda _: waiting.set()):
             inside.set()
-            leave.wait(5)
+            leave.wait(60)
 
     thread = threading.Thread(target=second)
     with only_one(lock, lambda _: None):
         assert holder_of(lock) == f"process {os.getpid()}"
         thread.start()
-        assert waiting.wait(5)
+        assert waiting.wait(60)
         lock.unlink()
         assert holder_of(lock) is None
-    assert inside.wait(5)
+    assert inside.wait(60)
     assert lock.exists(), "the one that waited holds a lock that others can see"
     assert holder_of(lock) == f"process {os.getpid()}"
     leave.set()
-    thread.join(5)
+    thread.join(60)
 
 
 @pytest.mark.parametrize(

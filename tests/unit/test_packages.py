@@ -70,6 +70,7 @@ def test_what_another_has_installed_meanwhile_is_not_installed_again(
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     program = Program("absent", apt="deb-absent", dnf="rpm-absent", looked_for=str(tmp_path / "absent"))
     monkeypatch.setattr(packages, "PROGRAMS", {"absent": program})
+    monkeypatch.setattr(packages, "LOCK", tmp_path / "lock")
     said: list[str] = []
 
     waits = threading.Event()

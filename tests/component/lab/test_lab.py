@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,15 @@ def lab(beside_cache: Path, release: Release, tmp_path_factory: pytest.TempPathF
 
 def dig(lab: LabUnderTest, *words: str) -> list[str]:
     return sorted(lab.run("shell", "-c", f"dig +short {' '.join(words)}").split("\n")[:-1])
+
+
+def ledger_with(lab: LabUnderTest, asked: str, *words: str, more_than: int = 0) -> list[dict[str, Any]]:
+    """What the ledger has of this. Services write down what they have done after they have done it."""
+    deadline = time.monotonic() + 60
+    while len(found := [entry for entry in lab.ledger(*words) if asked in entry["asked"]]) <= more_than:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.2)
+    return found
 
 
 # Stages
@@ -96,8 +106,7 @@ def test_names_forward_reverse_wildcard_and_services(lab: LabUnderTest) -> None:
     assert dig(lab, f"any.thing.apps.{DOMAIN}") == ["192.168.126.2"]
     assert dig(lab, "SRV", f"_etcd-server-ssl._tcp.{DOMAIN}") == [f"0 10 2380 etcd-{n}.{DOMAIN}." for n in range(3)]
     assert dig(lab, f"nobody.{DOMAIN}") == []
-    asked = [entry for entry in lab.ledger("--service", "dns") if f"nobody.{DOMAIN}" in entry["asked"]]
-    assert asked
+    asked = ledger_with(lab, f"nobody.{DOMAIN}", "--service", "dns")
     assert not asked[-1]["got"]
 
 
@@ -120,7 +129,7 @@ def test_a_node_pulls_from_the_registry_what_it_does_not_have(lab: LabUnderTest,
     lab.inside("bootstrap", "crictl", "rmi", image)
     assert image not in lab.inside("bootstrap", "crictl", "images", "--digests")
     lab.inside("bootstrap", "crictl", "pull", image)
-    assert any("kubectl" in entry["asked"] for entry in lab.ledger("--service", "registry"))
+    assert ledger_with(lab, "kubectl", "--service", "registry")
 
 
 def test_strangers_find_only_open_what_should_be(lab: LabUnderTest) -> None:
@@ -141,7 +150,7 @@ def test_a_machine_gets_its_own_config_and_only_while_it_is_expected(lab: LabUnd
     assert lab.inside("bootstrap", *curl, f"{base}/machines/master-0.ign") == "403"
     # Its own, but it has booted.
     assert lab.inside("bootstrap", *curl, f"{base}/bootstrap.ign") == "403"
-    entries = lab.ledger("--service", "http")[before:]
+    entries = ledger_with(lab, "", "--service", "http", more_than=before + 1)[before:]
     assert [entry["machine"] for entry in entries] == ["bootstrap"] * 2
     assert all(entry["because"] for entry in entries)
     assert "master-0" in entries[0]["asked"]

@@ -1,6 +1,7 @@
-"""A DHCP server that talks nonsense, offers an address, refuses it, says nothing, and gives it at the third try.
+"""A DHCP server that talks nonsense, offers an address, refuses it or says nothing, in turns, until the file ENOUGH is
+there: then it gives it.
 
-python fickle_dhcp_server.py INTERFACE OWN_ADDRESS OFFERED_ADDRESS
+python fickle_dhcp_server.py INTERFACE OWN_ADDRESS OFFERED_ADDRESS ENOUGH
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import socket
 import struct
 import sys
+from pathlib import Path
 
 DISCOVER, OFFER, REQUEST, ACK, NAK = 1, 2, 3, 5, 6
 
@@ -26,7 +28,7 @@ def kind_of(question: bytes) -> int:
     return question[242]
 
 
-def main(interface: str, own: str, offered: str) -> None:
+def main(interface: str, own: str, offered: str, enough: str) -> None:
     server, address = socket.inet_aton(own), socket.inet_aton(offered)
     requests: set[bytes] = set()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire:
@@ -47,10 +49,10 @@ def main(interface: str, own: str, offered: str) -> None:
             elif kind_of(question) == REQUEST:
                 # Each new try has a transaction of its own.
                 requests.add(question[4:8])
-                if len(requests) == 1:
-                    send(answer(question, NAK, server, address))
-                elif len(requests) == 3:
+                if Path(enough).exists():
                     send(answer(question, ACK, server, address))
+                elif len(requests) % 2:
+                    send(answer(question, NAK, server, address))
 
 
 if __name__ == "__main__":

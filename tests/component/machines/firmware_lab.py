@@ -30,7 +30,7 @@ SITE = default_site()
 MASTER = SITE.masters[0]
 HELPER = str(SITE.helper.address)
 MACHINE_CONFIG_URL = f"https://{SITE.api_int_host}:{MACHINE_CONFIG_SERVER}/config/master"
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 _CLIENT = Path(__file__).parent / "firmware_client.py"
 _SERVER = Path(__file__).parent / "config_server.py"
@@ -136,13 +136,13 @@ def listens(server: Namespace, port: int) -> bool:
     return f":{port} " in server.run("ss", "-lntH")
 
 
-def running_in(folder: Path) -> list[str]:
-    """Processes whose root or mounts are in the folder."""
-    found = []
+def running_in(folder: Path) -> dict[int, str]:
+    """Processes whose root or mounts are in the folder, and their command lines."""
+    found = {}
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if str(folder) in str((process / "root").readlink()) or str(folder) in (process / "mounts").read_text():
-                found.append((process / "cmdline").read_text().replace("\0", " "))
+                found[int(process.name)] = (process / "cmdline").read_text().replace("\0", " ")
     return found
 
 

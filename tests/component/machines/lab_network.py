@@ -43,8 +43,8 @@ class TestLab:
         return done.stdout
 
     def answers(self, name: str, address: object) -> bool:
-        """Nobody listens on that port, and only the machine itself can say so."""
-        words = self.inside(name, ("timeout", "1", "bash", "-c", f": </dev/tcp/{address}/9"))
+        """Nobody listens on that port, and only the machine itself can say so; where there is none, the kernel does."""
+        words = self.inside(name, ("timeout", "30", "bash", "-c", f": </dev/tcp/{address}/9"))
         return "refused" in subprocess.run(words, capture_output=True, text=True, check=False).stderr
 
     def give_addresses(self, *machines: Machine | Helper) -> None:

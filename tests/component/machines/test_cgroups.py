@@ -32,7 +32,7 @@ def start(groups: list[Group], *words: str) -> subprocess.Popen[bytes]:
 
 def until_there(groups: list[Group], count: int) -> set[int]:
     """Until so many are in the last of the groups: a process joins one after the other."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while len(found := cgroups.processes(groups[-1:])) < count:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -79,7 +79,7 @@ def test_killing_ends_everything_below_too(groups: list[Group]) -> None:
 def test_memory_is_limited(groups: list[Group]) -> None:
     cgroups.limit(groups, cpus=1, memory_mib=64)
     child = start(groups, "python3", "-c", "x = bytearray(200 << 20)")
-    assert child.wait(30) != 0
+    assert child.wait(120) != 0
 
 
 def test_processor_time_is_limited(groups: list[Group]) -> None:
@@ -87,7 +87,8 @@ def test_processor_time_is_limited(groups: list[Group]) -> None:
     spinning = [start(groups, "sh", "-c", "while :; do :; done") for _ in range(3)]
     try:
         until_there(groups, 3)
-        before, began = cgroups.usage(groups).cpu_seconds, time.monotonic()
+        # The clock is looked at around the counter: what is used meanwhile is not more than it says.
+        began, before = time.monotonic(), cgroups.usage(groups).cpu_seconds
         time.sleep(2)
         used = (cgroups.usage(groups).cpu_seconds - before) / (time.monotonic() - began)
         assert used < 1.2

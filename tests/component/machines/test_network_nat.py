@@ -54,7 +54,7 @@ def loopback_server() -> Iterator[int]:
 
 
 def said_to(lab: TestLab, machine: str, address: str, port: int) -> str:
-    words = lab.inside(machine, ("timeout", "3", "bash", "-c", f"cat </dev/tcp/{address}/{port}"))
+    words = lab.inside(machine, ("timeout", "30", "bash", "-c", f"cat </dev/tcp/{address}/{port}"))
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
 
@@ -116,7 +116,7 @@ def test_it_lives_on_without_the_command_that_started_it(lab: TestLab) -> None:
         "site = dataclasses.replace(site, lab=dataclasses.replace(site.lab, nat=True)); "
         "lab = Lab.of(Path(sys.argv[1]), Path(sys.argv[2])); Network(site, lab, Journal(lab.journal)).build()"
     )
-    subprocess.run([sys.executable, "-c", build, lab.lab.site_folder, lab.lab.root.parent], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", build, lab.lab.site_folder, lab.lab.root.parent], check=True, timeout=120)
     assert len(running(lab)) == 1
     assert lab.network.plan() == []
 

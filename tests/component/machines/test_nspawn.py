@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -97,7 +98,7 @@ def running(made: Nspawn) -> Nspawn:
 
 
 def until(machines: Nspawn, power: Power, after: float = 0.0) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while (state := machines.state(NAME)).power is not power or state.since < after:
         assert time.monotonic() < deadline, f"{state}\n{machines.console(NAME).read_text()[-3000:]}"
         time.sleep(0.02)
@@ -204,7 +205,9 @@ def test_a_reboot_starts_it_again_from_its_disk(running: Nspawn, lab: Lab) -> No
     boots = int(inside(running, "sh", "-c", "wc -l </var/lib/etcd/boots"))
     running.write_file(NAME, "/etc/kept", b"kept")
     began = time.time()
-    inside(running, "systemctl", "reboot")
+    # The machine may be gone before the command has ended.
+    with contextlib.suppress(CommandError):
+        inside(running, "systemctl", "reboot")
     until(running, Power.RUNNING, after=began)
     assert inside(running, "cat", "/etc/kept") == "kept"
     assert int(inside(running, "sh", "-c", "wc -l </var/lib/etcd/boots")) == boots + 1

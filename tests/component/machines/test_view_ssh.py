@@ -42,7 +42,7 @@ class Server:
     def login(self, *words: str) -> subprocess.CompletedProcess[str]:
         command = ssh.command(self.lab.site, self.lab.lab, self.machine, self.read, words)
         view = View(self.lab.site, self.lab.lab)
-        return subprocess.run(view.command(command), capture_output=True, text=True, check=False, timeout=30)
+        return subprocess.run(view.command(command), capture_output=True, text=True, check=False, timeout=120)
 
 
 def new_key(path: Path) -> None:

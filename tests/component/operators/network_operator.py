@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -9,31 +12,36 @@ from operator_process import POD, VERSION, OperatorProcess, account_of, operator
 from real_api import RealApi
 
 from falsework.kube.client import APPLY, Client
-from falsework.manifests.cluster_objects import cluster_objects
 from falsework.manifests.cluster_operators import cluster_operators
 from falsework.manifests.objects import Object
 from falsework.manifests.operators import network
-from falsework.manifests.release import api_manifests
 
 IMAGES = {"falsework": "registry.example/falsework:1", "flannel": "registry.example/flannel:1"}
 
 
-def prepare(client: Client, *more: Object) -> None:
-    """What the release has for it, and `more`."""
-    definitions = [body for file, bodies in api_manifests().items() if _concerns(file) for body in bodies]
-    spaces = [body for file, bodies in cluster_objects().items() if "_70_network_00" in file for body in bodies]
-    reported = cluster_operators(VERSION)["0000_70_network_07_clusteroperator.yaml"]
-    for body in (*definitions, *spaces, *reported, *more):
-        metadata = body["metadata"]
-        resource = client.resource_of(body)
-        place = metadata.get("namespace", "")
-        made = client.patch(resource, metadata["name"], body, place, kind=APPLY)
-        if body.get("status") and body["kind"] in ("Infrastructure", "Network"):
-            client.replace(resource, {**made, "status": body["status"]}, "status")
+@contextlib.contextmanager
+def described(client: Client, *site: Object) -> Iterator[None]:
+    """With what the release reports of it, and the objects of a site; as it was, afterwards."""
+    with contextlib.ExitStack() as undo:
+        for body in (*cluster_operators(VERSION)["0000_70_network_07_clusteroperator.yaml"], *site):
+            undo.callback(_put_back, client, body, _live(client, body))
+            made = client.patch(client.resource_of(body), body["metadata"]["name"], body, kind=APPLY)
+            if body.get("status") and body["kind"] == "Infrastructure":
+                client.replace(client.resource_of(body), {**made, "status": body["status"]}, "status")
+        yield
 
 
-def _concerns(file: str) -> bool:
-    return any(plural in file for plural in ("networks", "infrastructures", "clusteroperators"))
+def _live(client: Client, body: Object) -> Object | None:
+    status, answer = client.raw("GET", client.resource_of(body).path(name=body["metadata"]["name"]))
+    return json.loads(answer) if status == 200 else None
+
+
+def _put_back(client: Client, body: Object, before: Object | None) -> None:
+    """Without the status it has got meanwhile."""
+    client.delete(client.resource_of(body), body["metadata"]["name"])
+    if before is not None:
+        metadata = {"name": before["metadata"]["name"]}
+        client.create(client.resource_of(body), {**before, "metadata": metadata})
 
 
 def network_operator(api: RealApi, log: Path) -> AbstractContextManager[OperatorProcess]:

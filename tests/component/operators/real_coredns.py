@@ -42,7 +42,7 @@ class Asked:
         """What it says, or the status if that is not NOERROR."""
         argv = (
             "dig",
-            "+time=5",
+            "+time=30",
             "+noall",
             "+answer",
             "+comments",

@@ -24,6 +24,7 @@ from falsework.operators.network.settings import settings_of
 from falsework.process import run
 from falsework.release.inventory import Release
 
+PATIENCE = 60.0
 PORT = 5005
 HEADERS = 28
 """Bytes of IP and UDP."""
@@ -87,7 +88,7 @@ def _registered(name: str) -> Object:
 
 
 def _wait_for(path: Path, log: Path) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while not path.exists():
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.05)
@@ -104,7 +105,7 @@ def _socket_in(namespace: str, undo: contextlib.ExitStack) -> socket.socket:
 
 def _send_until_heard(sender: socket.socket, target: tuple[str, int], what: bytes, listener: socket.socket) -> None:
     """The other node's routes come by a watch."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             sender.sendto(what, target)

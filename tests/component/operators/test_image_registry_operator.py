@@ -141,7 +141,7 @@ def _in_its_pod(client: Client, operator: OperatorProcess) -> None:
     until(lambda: client.get(DEPLOYMENTS, "image-registry", NAMESPACE), operator)
     until(lambda: said(client, "StorageExists")[0], operator)
     until(lambda: said(client, "NodeCADaemonProgressing") == (True, "Progressing"), operator)
-    assert said(client, "Available") == (False, "NoReplicasAvailable")
+    until(lambda: said(client, "Available") == (False, "NoReplicasAvailable"), operator)
     all_pods_run(client)
     until(lambda: said(client, "Available") == (True, "Ready"), operator)
     until(lambda: said(client, "Progressing") == (False, "Ready"), operator)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
-from network_operator import IMAGES, network_operator, prepare
+import pytest
+from network_operator import IMAGES, described, network_operator
 from operator_process import VERSION, until
 from real_api import RealApi
 
@@ -39,9 +41,11 @@ def roll_out(client: Client, nodes: int) -> None:
     client.replace(DAEMON_SETS, {**live, "status": status}, "status")
 
 
-def test_a_network_comes_up_is_kept_and_told(real_api: RealApi, tmp_path: Path) -> None:
-    client = real_api.client()
-    prepare(
+@pytest.fixture
+def client(cluster_api: RealApi) -> Iterator[Client]:
+    """Of the administrator of a site that is described and has no network yet."""
+    client = cluster_api.client()
+    with described(
         client,
         named("config.openshift.io/v1", "Network", "cluster", spec={**SPEC, "networkType": "OVNKubernetes"}),
         named(
@@ -49,15 +53,23 @@ def test_a_network_comes_up_is_kept_and_told(real_api: RealApi, tmp_path: Path) 
             "Infrastructure",
             "cluster",
             spec={},
-            status={"apiServerInternalURI": real_api.url, "controlPlaneTopology": "HighlyAvailable"},
+            status={"apiServerInternalURI": cluster_api.url, "controlPlaneTopology": "HighlyAvailable"},
         ),
         named("operator.openshift.io/v1", "Network", "cluster", spec={"managementState": "Managed"}),
-    )
-    with network_operator(real_api, tmp_path / "log") as operator:
+    ):
+        yield client
+    client.raw("DELETE", DAEMON_SETS.path(PLACE[1], PLACE[0]))
+    client.raw("DELETE", CONFIG_MAPS.path(PLACE[1], "kube-flannel-cfg"))
+
+
+def test_a_network_comes_up_is_kept_and_told(client: Client, cluster_api: RealApi, tmp_path: Path) -> None:
+    with network_operator(cluster_api, tmp_path / "log") as operator:
         until(lambda: daemon_set(client), operator)
         pod = daemon_set(client)["spec"]["template"]["spec"]
         assert [one["image"] for one in (*pod["initContainers"], *pod["containers"])] == list(IMAGES.values())
         until(lambda: said(client, "Available") is False, operator)
+        # Said last of all.
+        until(lambda: client.get(NETWORKS, "cluster")["status"], operator)
         status = client.get(NETWORKS, "cluster")["status"]
         # Of the loopback link, which is the way to this API.
         assert status["clusterNetworkMTU"] == 65536 - 50

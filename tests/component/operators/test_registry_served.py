@@ -58,13 +58,15 @@ def served(release: Release, programs: Path, tmp_path: Path) -> Iterator[Served]
     env = {"OTEL_TRACES_EXPORTER": "none", "REGISTRY_HTTP_SECRET": private["http-secret"].decode()}
     found = Registry(SERVICE, port, authority, address="127.0.0.1")
     with log.open("wb") as output, subprocess.Popen(argv, stdout=output, stderr=output, env=os.environ | env) as child:
-        _until_answered(found, log)
-        yield Served(found, login, log)
-        child.terminate()
+        try:
+            _until_answered(found, log)
+            yield Served(found, login, log)
+        finally:
+            child.terminate()
 
 
 def _until_answered(found: Registry, log: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while True:
         try:
             # As the kubelet asks: nobody in particular.
@@ -94,8 +96,9 @@ def test_an_image_that_was_pushed_is_pulled_by_a_node(
     with ExitStack() as stack:
         crictl = _containerd(stack, release, programs, tmp_path, folder)
         write_registries(folder, [replace(told, authorization="Basic bm86Ym9keQ==")], folder)
-        with pytest.raises(CommandError, match="crictl"):
+        with pytest.raises(CommandError) as refused:
             run((*crictl, "pull", image))
+        assert "authorization failed" in refused.value.finished.complaints
         write_registries(folder, [told], folder)
         assert "Image is up to date" in run((*crictl, "pull", image)).output
     assert password not in served.log.read_text()
@@ -115,4 +118,5 @@ def _containerd(
     )
     isolated = ("unshare", "--mount", "--propagation", "private")
     stack.enter_context(daemon((*isolated, programs / "containerd", "--config", config), log=log))
-    return (programs / "crictl", f"--image-endpoint=unix://{socket}", f"--runtime-endpoint=unix://{socket}")
+    endpoints = (f"--image-endpoint=unix://{socket}", f"--runtime-endpoint=unix://{socket}")
+    return (programs / "crictl", "--timeout=60s", *endpoints)

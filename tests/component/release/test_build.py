@@ -122,11 +122,14 @@ def test_a_build_elsewhere_gives_the_same_digest_after_a_kill_too(
 
 
 def test_two_at_once_both_succeed_and_what_is_altered_is_built_again(warm_workbench: Workbench, tmp_path: Path) -> None:
-    both = [subprocess.Popen(build_elsewhere(tmp_path), stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    # Neither can be done before the other has begun.
+    with warm_workbench.cache.exclusive():
+        both = [subprocess.Popen(build_elsewhere(tmp_path), stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        wait_until(lambda: {process.pid for process in both} <= waiting_for_a_lock())
     outputs = [process.communicate(timeout=300)[0] for process in both]
     digest = load_payload().pins["loopback"].sha256
     assert {output.splitlines()[0] for output in outputs} == {digest}
-    assert sum("waiting for it" in output for output in outputs) == 1
+    assert all("waiting for it" in output for output in outputs)
     assert sum(" built" in output for output in outputs) == 1
     part = warm_workbench.build()
     with part.path.open("r+b") as file:
@@ -212,6 +215,12 @@ def processes_under(folder: Path) -> list[str]:
         if str(folder) in command and "pytest" not in command:
             found.append(command)
     return found
+
+
+def waiting_for_a_lock() -> set[int]:
+    """Processes, of a lock that another one holds."""
+    lines = (line.split() for line in Path("/proc/locks").read_text().splitlines())
+    return {int(words[5]) for words in lines if words[1] == "->"}
 
 
 def wait_until(condition: Callable[[], bool], patience: float = 120.0) -> None:

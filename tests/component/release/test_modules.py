@@ -94,7 +94,8 @@ def test_a_proxy_that_keeps_refusing_ends_in_a_sentence(proxy: Proxy, goroot: Pa
 def test_a_proxy_that_never_answers_is_given_up(
     proxy: Proxy, goroot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gobuild, "_SILENCE_LIMIT", 0.5)
+    # Long enough for the go command to ask at least once.
+    monkeypatch.setattr(gobuild, "_SILENCE_LIMIT", 2.0)
     proxy.silent = True
     with pytest.raises(FalseworkError, match="the Go module proxy did not answer, 4 times in a row"):
         download_modules(UNIT, goroot, tmp_path, lambda _: None)

@@ -23,6 +23,7 @@ class ToldClient:
 
     def __init__(self, *events: WatchEvent) -> None:
         self._events = events
+        self.has_told = threading.Event()
         self._closed = threading.Event()
 
     def list(self, *_: Any) -> Listed:
@@ -42,25 +43,26 @@ class ToldClient:
 
     def __iter__(self) -> Iterator[WatchEvent]:
         yield from self._events
+        self.has_told.set()
         self._closed.wait()
 
 
-def all_ready(wanted: int, *events: WatchEvent) -> AllReady:
-    return AllReady(cast(Client, ToldClient(*events)), NODES, wanted)
+def all_ready(wanted: int, client: ToldClient) -> AllReady:
+    return AllReady(cast(Client, client), NODES, wanted)
 
 
 def test_reached_when_all_there_are_are_ready() -> None:
-    with all_ready(2, WatchEvent("MODIFIED", node("b", "True"))) as nodes:
+    with all_ready(2, ToldClient(WatchEvent("MODIFIED", node("b", "True")))) as nodes:
         assert nodes.wait() > 0
 
 
 def test_not_before_as_many_are_there_as_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ready, "_PATIENCE", 0.1)
-    with (
-        all_ready(3, WatchEvent("MODIFIED", node("b", "True"))) as nodes,
-        pytest.raises(FalseworkError, match="of 3 nodes, 2 are there and 2 are Ready"),
-    ):
-        nodes.wait()
+    client = ToldClient(WatchEvent("MODIFIED", node("b", "True")))
+    with all_ready(3, client) as nodes:
+        assert client.has_told.wait(60)
+        with pytest.raises(FalseworkError, match="of 3 nodes, 2 are there and 2 are Ready"):
+            nodes.wait()
 
 
 def test_ready_is_what_the_condition_says() -> None:

@@ -26,5 +26,6 @@ def test_the_name_in_an_answer_is_written_out_or_pointed_to(name: bytes, monkeyp
             server.sendto(head + question[12:] + record, client)
 
         monkeypatch.setattr(answers, "_DNS", server.getsockname()[1])
+        monkeypatch.setattr(answers, "PATIENCE", 60.0)
         threading.Thread(target=answer, daemon=True).start()
         assert answers._address_of("127.0.0.1", "api.test") == "192.0.2.7"

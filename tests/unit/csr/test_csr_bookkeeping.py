@@ -25,10 +25,10 @@ def test_a_name_is_in_the_queue_once() -> None:
     assert [queue.take(0), queue.take(0), queue.take(0)] == ["a", "b", None]
     queue.add("later", 30)
     assert queue.take(0) is None
-    queue.add("later", 0.02)
     began = time.monotonic()
+    queue.add("later", 0.02)
     assert queue.take(5) == "later"
-    assert 0.01 < time.monotonic() - began < 1
+    assert time.monotonic() - began > 0.01
     assert queue.take(0) is None
     assert len(queue) == 0
 

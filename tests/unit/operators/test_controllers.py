@@ -41,7 +41,7 @@ class Scene:
 
     def wait(self, condition: Callable[[], bool]) -> None:
         with self.changed:
-            assert self.changed.wait_for(condition, 10)
+            assert self.changed.wait_for(condition, 60)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -50,7 +50,7 @@ class Scene:
             yield
         finally:
             self.worker.stop()
-            assert self.worker.join(10)
+            assert self.worker.join(60)
 
 
 @pytest.fixture(autouse=True)
@@ -151,17 +151,17 @@ def test_it_is_busy_while_it_is_in_a_sync_and_ends_after_it() -> None:
 
     def sync(_: str) -> None:
         inside.set()
-        go_on.wait(10)
+        go_on.wait(60)
 
     scene = Scene(sync)
     scene.worker.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     assert busy_since(scene) == 0.0
     scene.worker.wake("never looked at")
     scene.worker.stop()
     assert not scene.worker.join(0.01)
     go_on.set()
-    assert scene.worker.join(10)
+    assert scene.worker.join(60)
     assert busy_since(scene) is None
     assert scene.seen == [""]
     assert scene.worker.waiting == 1

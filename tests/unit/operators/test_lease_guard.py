@@ -19,6 +19,7 @@ class Stuck:
 
     def __init__(self) -> None:
         self.answers = threading.Event()
+        self.has_answered = False
 
     def get(self, *_: object) -> Object:
         raise ApiError("none yet", status=404)
@@ -27,7 +28,8 @@ class Stuck:
         return body
 
     def replace(self, *_: object) -> Object:
-        self.answers.wait(10)
+        self.answers.wait(60)
+        self.has_answered = True
         raise ApiError("too late", status=500)
 
 
@@ -38,14 +40,13 @@ def test_a_renewal_that_is_not_answered_is_a_lease_that_is_lost() -> None:
     )
     began = time.monotonic()
     assert leader.acquire(threading.Event())
-    assert lost.wait(5)
+    assert lost.wait(60)
     assert time.monotonic() - began > LASTS / 2
     assert leader.lost
     assert said[-1] == "Lost the lease here/lock"
     # Nothing is left to give back, and nobody waits for an API that does not answer.
-    began = time.monotonic()
     leader.release()
-    assert time.monotonic() - began < 5
+    assert not api.has_answered
     api.answers.set()
 
 

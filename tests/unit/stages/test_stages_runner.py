@@ -119,9 +119,9 @@ def test_only_one_changes_a_lab_at_a_time_and_the_second_is_told_who(tmp_path: P
     thread = threading.Thread(target=second)
     with changing(lab, said.append):
         thread.start()
-        assert waiting.wait(5)
+        assert waiting.wait(60)
         order.append("first")
-    thread.join(5)
+    thread.join(60)
     assert order == ["first", "second"]
     assert said == [f"process {os.getpid()} is changing this lab; waiting for it"]
 

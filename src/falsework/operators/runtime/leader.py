@@ -90,7 +90,7 @@ class Leader:
         self._ended.set()
         if self._keeper is None:
             return
-        self._keeper.join(self._renew)
+        self._keeper.join(self._lasts / 3)
         if self._keeper.is_alive():
             return  # It waits for an API that does not answer: nothing can be given back.
         try:
