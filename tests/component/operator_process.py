@@ -20,12 +20,15 @@ from typing import Any
 
 import yaml
 from real_api import RealApi, free_port
+from rights import until_in_force
 
 from falsework.assets.serialize import to_yaml
 from falsework.kube.client import APPLY, ApiError, Client, Unreachable
 from falsework.manifests.objects import Manifests
+from json_lines import json_lines
 
 VERSION = "1.2.3"
+PATIENCE = 180.0
 POD = ["-m", "falsework.in_machine"]
 """What pods run Python with, before the name of the entry point."""
 
@@ -37,15 +40,14 @@ class OperatorProcess:
     port: int
 
     def lines(self) -> list[dict[str, Any]]:
-        """Of its log. The last one may be on its way."""
-        return [json.loads(line) for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return json_lines(self.log)
 
     def said(self, text: str) -> list[dict[str, Any]]:
         return [line for line in self.lines() if text in line["msg"]]
 
     def stop(self) -> int:
         self.process.terminate()
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE)
 
     def kill(self) -> None:
         self.process.kill()
@@ -71,7 +73,7 @@ def operator_process(
     finally:
         child.send_signal(signal.SIGTERM)
         try:
-            child.wait(60)
+            child.wait(PATIENCE)
         finally:
             operator.kill()
 
@@ -93,15 +95,16 @@ def account_of(api: RealApi, manifests: Manifests) -> Path:
 
 
 def grant(client: Client, manifests: Manifests) -> list[dict[str, str]]:
-    """The service accounts and rights among these manifests, applied; the accounts."""
+    """The service accounts and rights among these manifests, applied and in force; the accounts."""
     bodies = [body for file, bodies in manifests.items() if file.endswith("_rbac.yaml") for body in bodies]
     for body in bodies:
         resource, metadata = client.resource_of(body), body["metadata"]
         client.patch(resource, metadata["name"], body, metadata.get("namespace", ""), kind=APPLY)
+    until_in_force(client, [body for body in bodies if body["kind"].endswith("RoleBinding")])
     return [body["metadata"] for body in bodies if body["kind"] == "ServiceAccount"]
 
 
-def until(condition: Callable[[], object], operator: OperatorProcess, seconds: float = 60) -> None:
+def until(condition: Callable[[], object], operator: OperatorProcess, seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while True:
         with contextlib.suppress(ApiError, Unreachable, KeyError, StopIteration):

@@ -20,18 +20,26 @@ from falsework.assets.catalogue import Step, create
 from falsework.assets.certificates import BUNDLES
 from falsework.assets.kubeconfig import kubeconfig
 from falsework.kube.client import Client, Unreachable
+from falsework.kube.connection import Patience
 from falsework.release.inventory import Release
 from falsework.site.load import default_site
 from falsework.site.model import Machine, Site
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
-PATIENCE = 60.0
+PATIENCE = 180.0
+_MUCH_PATIENCE = Patience(connect=60.0, answer=120.0, whole=240.0)
+_reserved: list[socket.socket] = []
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+def free_port(address: str = "127.0.0.1") -> int:
+    """One that nobody else is given for as long as the tests run: it is bound here, and not listened on. A server that
+    may use an address again, as all of ours may, can listen there all the same."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind((address, 0))
+    _reserved.append(reserved)
+    port: int = reserved.getsockname()[1]
+    return port
 
 
 class RealApi:
@@ -74,7 +82,8 @@ class RealApi:
         return f"https://127.0.0.1:{self._ports['kube-apiserver']}"
 
     def client(self, kubeconfig_path: Path | None = None) -> Client:
-        return Client.from_kubeconfig(kubeconfig_path or self.kubeconfig)
+        """One with much patience: on a busy host a handshake may take many seconds."""
+        return Client.from_kubeconfig(kubeconfig_path or self.kubeconfig, patience=_MUCH_PATIENCE)
 
     def kubeconfig_for(self, name: str) -> Path:
         """A kubeconfig with one of the certificates of the assets, such as `join/master-0`."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from real_api import RealApi
+from rights import until_in_force
 
 from falsework.assets import join
 from falsework.assets.pki import Pair, Subject, Use, Validity, certificate_pem, issue, key_pem, load_pair, utc_now
@@ -20,6 +21,8 @@ from falsework.csr.knowledge import BOOT_ID
 from falsework.kube.client import ApiError, Client, Object
 from falsework.kube.resources import CLUSTER_ROLE_BINDINGS, CSRS, EVENTS, NODES
 from falsework.machine_code import machine_code
+
+PATIENCE = 180.0
 
 
 class ApproverProcess:
@@ -68,10 +71,10 @@ class ApproverProcess:
     def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
         if self._child is not None:
             self._child.send_signal(how)
-            self._child.wait(60)
+            self._child.wait(PATIENCE)
             self._child = None
 
-    def wait_for_end(self, seconds: float = 60) -> int:
+    def wait_for_end(self, seconds: float = PATIENCE) -> int:
         assert self._child is not None
         code = self._child.wait(seconds)
         self._child = None
@@ -119,7 +122,7 @@ class ApproverProcess:
         found = self.admin.get(CSRS, name).get("status") or {}
         return {entry["type"]: entry["message"] for entry in found.get("conditions") or ()}
 
-    def wait_for_certificate(self, name: str, seconds: float = 60) -> bytes:
+    def wait_for_certificate(self, name: str, seconds: float = PATIENCE) -> bytes:
         until(lambda: bool((self.admin.get(CSRS, name).get("status") or {}).get("certificate")), seconds)
         return bytes(self.admin.get(CSRS, name)["status"]["certificate"], "ascii")
 
@@ -156,14 +159,15 @@ class ApproverProcess:
 
 def allow_requests(client: Client) -> None:
     """The rights of joining machines and of nodes, as the cluster's manifests give them; and of strangers, who may
-    try here."""
+    try here. In force when this is back."""
+    bindings = []
     renewal = "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient"
     for name, role, group in (
         ("joining", "system:node-bootstrapper", join.GROUP),
         ("renewing", renewal, "system:nodes"),
         ("strangers", "system:node-bootstrapper", "system:authenticated"),
     ):
-        body = {
+        body: Object = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRoleBinding",
             "metadata": {"name": f"test-{name}"},
@@ -172,6 +176,8 @@ def allow_requests(client: Client) -> None:
         }
         with contextlib.suppress(ApiError):
             client.create(CLUSTER_ROLE_BINDINGS, body)
+        bindings.append(body)
+    until_in_force(client, bindings)
 
 
 @contextlib.contextmanager
@@ -186,7 +192,7 @@ def running(api: RealApi, folder: Path) -> Iterator[ApproverProcess]:
         process.stop()
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def until(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
