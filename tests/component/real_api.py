@@ -31,12 +31,12 @@ _MUCH_PATIENCE = Patience(connect=60.0, answer=120.0, whole=240.0)
 _reserved: list[socket.socket] = []
 
 
-def free_port(address: str = "127.0.0.1") -> int:
-    """One that nobody else is given for as long as the tests run: it is bound here, and not listened on. A server that
-    may use an address again, as all of ours may, can listen there all the same."""
+def free_port() -> int:
+    """One that nobody else is given, at any address, for as long as the tests run: it is bound here, and not listened
+    on. A server that may use an address again, as all of ours may, can listen there all the same."""
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    reserved.bind((address, 0))
+    reserved.bind(("0.0.0.0", 0))
     _reserved.append(reserved)
     port: int = reserved.getsockname()[1]
     return port

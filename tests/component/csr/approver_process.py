@@ -83,6 +83,10 @@ class ApproverProcess:
     def has_begun(self) -> bool:
         return self._decisions.exists()
 
+    def forget_decisions(self) -> None:
+        """While it does not run."""
+        self._decisions.unlink()
+
     @property
     def output(self) -> str:
         return (self.folder / "output").read_text()

@@ -76,7 +76,7 @@ def boot_server(
     with tempfile.TemporaryDirectory(prefix="falsework-boot-server-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        server = BootServer(folder, port or free_port(address))
+        server = BootServer(folder, port or free_port())
         (folder / "falsework.pyz").write_bytes(machine_code.machine_code("boot-server"))
         (folder / "inventory.json").write_bytes(inventory(site))
         (server.public / "falsework").mkdir(parents=True)

@@ -31,7 +31,7 @@ SITE = default_site()
 MASTER = SITE.masters[0]
 HELPER = str(SITE.helper.address)
 MACHINE_CONFIG_URL = f"https://{SITE.api_int_host}:{MACHINE_CONFIG_SERVER}/config/master"
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 _CLIENT = Path(__file__).parent / "firmware_client.py"
 _SERVER = Path(__file__).parent / "config_server.py"

@@ -16,6 +16,7 @@ from real_api import RealApi
 
 from falsework.assets.serialize import documents_in, to_yaml
 from falsework.bootstrap.apply import Missing, apply_all, manifest_files
+from falsework.files import write_file
 from falsework.kube.client import APPLY, ApiError, Client, Object
 from falsework.kube.resources import (
     CLUSTER_OPERATORS,
@@ -34,6 +35,7 @@ from falsework.release.inventory import Release
 from falsework.site.load import default_site, load_site
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "alchemy"
+PATIENCE = 240.0
 CONFIGS = Resource("imageregistry.operator.openshift.io", "v1", "configs", False)
 
 
@@ -65,7 +67,7 @@ def filled(
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -104,7 +106,9 @@ def _holds(live: object, wanted: object) -> bool:
 def kubectl(release: Release, programs: Path, api: RealApi, *words: str) -> str:
     program = release.install("kubectl", programs)
     argv = [str(program), f"--kubeconfig={api.kubeconfig}", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, env={"HOME": str(api.folder)})
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, timeout=PATIENCE, env={"HOME": str(api.folder)}
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
@@ -268,8 +272,9 @@ def test_what_is_missing_is_named_until_it_comes(api: RealApi, tmp_path: Path) -
         assert max(said.count(line) for line in said) == 1
 
         assert apply_all(api.client(), release_files(tmp_path / "release"), lambda _: None) == []
-        broken.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mended, namespace: default}\n")
-        work.join(60)
+        # At once: half of it, or nothing, is a whole manifest too.
+        write_file(broken, b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mended, namespace: default}\n")
+        work.join(PATIENCE)
         assert not work.is_alive()
     finally:
         stop.set()
@@ -316,7 +321,7 @@ def test_killed_while_applying_and_the_api_restarted(api: RealApi, manifests: Pa
     time.sleep(1)
     assert len([line for line in said if "cannot be reached" in line]) == 1
     api.start_apiserver()
-    work.join(180)
+    work.join(PATIENCE)
     assert left == [[]]
     assert missing_from(api.client(), manifests) == []
 
@@ -332,7 +337,7 @@ def test_a_definition_whose_api_server_ended_too_early_is_taken_up(
     assert apply_all(api.client(), manifests, print) == []
     key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{definition.plural}.{definition.group}"
     etcdctl = release.install("etcdctl", programs)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while "Established" not in (stored := api.etcdctl(etcdctl, "get", "--print-value-only", key)):
         assert time.monotonic() < deadline, stored
     api.kill("kube-apiserver")
