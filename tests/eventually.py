@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-PATIENCE = 60.0
+PATIENCE = 180.0
+"""Seconds. A host may be busy with other tests: nothing is concluded from how long something takes."""
 _PAUSE = 0.02
 
 

@@ -54,6 +54,9 @@ class _Watch:
         ) as self._running:
             assert self._running.stdout is not None
             assert self._running.stderr is not None
+            if self._over.is_set():
+                # `stop` came while this one was being started, and could not end it.
+                self._running.terminate()
             seen = 0
             for _ in self._running.stdout:
                 seen += 1

@@ -19,6 +19,7 @@ from falsework.assets.catalogue import Step, create
 from falsework.assets.ignition import files_in
 from falsework.bootstrap.machine_config_server import CONFIGS
 from falsework.site.model import Site
+from json_lines import json_lines
 
 BOOT = "3a7c3b0e-53a1-4f6e-8a5d-2f5a6f0c1b77"
 
@@ -45,11 +46,11 @@ class ConfigServer:
         return ssl.create_default_context(cafile=str(self.authority))
 
     def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.folder / "log").read_text().splitlines()]
+        return json_lines(self.folder / "log")
 
     def in_the_ledger(self) -> list[dict[str, Any]]:
         path = self.folder / "state" / "ledger.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return json_lines(path) if path.exists() else []
 
     def served(self) -> dict[str, Any]:
         path = self.folder / "state" / "served.json"

@@ -20,13 +20,15 @@ from typing import Any
 
 import yaml
 from real_api import RealApi, free_port
+from rights import until_in_force
 
+from eventually import PATIENCE
 from falsework.assets.serialize import to_yaml
-from falsework.kube.client import APPLY, ApiError, Client, Object, Unreachable
+from falsework.kube.client import APPLY, ApiError, Client, Unreachable
 from falsework.manifests.objects import Manifests
+from json_lines import json_lines
 
 VERSION = "1.2.3"
-PATIENCE = 180.0
 POD = ["-m", "falsework.in_machine"]
 """What pods run Python with, before the name of the entry point."""
 
@@ -38,8 +40,7 @@ class OperatorProcess:
     port: int
 
     def lines(self) -> list[dict[str, Any]]:
-        """Of its log. The last one may be on its way."""
-        return [json.loads(line) for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return json_lines(self.log)
 
     def said(self, text: str) -> list[dict[str, Any]]:
         return [line for line in self.lines() if text in line["msg"]]
@@ -80,11 +81,7 @@ def operator_process(
 def account_of(api: RealApi, manifests: Manifests) -> Path:
     """The rights in these manifests, given; and a kubeconfig of the first service account: the operator's own."""
     client = api.client()
-    bodies = [body for file, bodies in manifests.items() if file.endswith("_rbac.yaml") for body in bodies]
-    for body in bodies:
-        resource, metadata = client.resource_of(body), body["metadata"]
-        client.patch(resource, metadata["name"], body, metadata.get("namespace", ""), kind=APPLY)
-    account = next(body["metadata"] for body in bodies if body["kind"] == "ServiceAccount")
+    account = grant(client, manifests)[0]
     name, namespace = account["name"], account["namespace"]
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
@@ -94,36 +91,17 @@ def account_of(api: RealApi, manifests: Manifests) -> Path:
     config["users"][0]["user"] = {"token": json.loads(answer)["status"]["token"]}
     result = api.folder / "kubeconfigs" / f"{namespace}-{name}.kubeconfig"
     result.write_bytes(to_yaml(config))
-    _until_in_force(api.client(result), account, bodies)
     return result
 
 
-def _until_in_force(own: Client, account: Object, bodies: Sequence[Object]) -> None:
-    """The API server hears of rights by a watch: those just given it may refuse for another moment."""
-    roles = {_place(body["kind"], body["metadata"]): body["rules"] for body in bodies if "rules" in body}
-    subject = (account["namespace"], account["name"])
-    deadline = time.monotonic() + PATIENCE
-    for binding in bodies:
-        if subject not in [(one.get("namespace"), one["name"]) for one in binding.get("subjects") or ()]:
-            continue
-        namespace = binding["metadata"].get("namespace", "")
-        role = _place(binding["roleRef"]["kind"], {"namespace": namespace, **binding["roleRef"]})
-        wanted = [rule for rule in roles.get(role, ()) if "resources" in rule]
-        while lacking := _lacking(own, namespace or "default", wanted):
-            assert time.monotonic() < deadline, f"{subject} has not got its rights: {lacking}"
-            time.sleep(0.02)
-
-
-def _place(kind: str, named: Object) -> tuple[str, str, str]:
-    return kind, named.get("namespace", "") if kind == "Role" else "", named["name"]
-
-
-def _lacking(own: Client, namespace: str, wanted: Sequence[Object]) -> list[Object]:
-    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"}
-    path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
-    status, answer = own.raw("POST", path, {**review, "spec": {"namespace": namespace}})
-    has = json.loads(answer)["status"]["resourceRules"] if status == 201 else []
-    return [rule for rule in wanted if rule not in has]
+def grant(client: Client, manifests: Manifests) -> list[dict[str, str]]:
+    """The service accounts and rights among these manifests, applied and in force; the accounts."""
+    bodies = [body for file, bodies in manifests.items() if file.endswith("_rbac.yaml") for body in bodies]
+    for body in bodies:
+        resource, metadata = client.resource_of(body), body["metadata"]
+        client.patch(resource, metadata["name"], body, metadata.get("namespace", ""), kind=APPLY)
+    until_in_force(client, [body for body in bodies if body["kind"].endswith("RoleBinding")])
+    return [body["metadata"] for body in bodies if body["kind"] == "ServiceAccount"]
 
 
 def until(condition: Callable[[], object], operator: OperatorProcess, seconds: float = PATIENCE) -> None:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from eventually import PATIENCE
 from falsework.assets.catalogue import Step, create
 from falsework.assets.certificates import BUNDLES
 from falsework.assets.kubeconfig import kubeconfig
@@ -28,20 +29,18 @@ from falsework.site.load import default_site
 from falsework.site.model import Machine, Site
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
-PATIENCE = 180.0
-
-
-_held: list[socket.socket] = []
+_MUCH_PATIENCE = Patience(connect=60.0, answer=120.0, whole=240.0)
+_reserved: list[socket.socket] = []
 
 
 def free_port() -> int:
-    """One that nobody else is given as long as this process lives. Whoever is told it can listen there: Linux allows
-    that, with SO_REUSEADDR, beside one who has only bound it."""
-    holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(("127.0.0.1", 0))
-    _held.append(holder)
-    port: int = holder.getsockname()[1]
+    """One that nobody else is given, at any address, for as long as the tests run: it is bound here, and not listened
+    on. A server that may use an address again, as all of ours may, can listen there all the same."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("0.0.0.0", 0))
+    _reserved.append(reserved)
+    port: int = reserved.getsockname()[1]
     return port
 
 
@@ -85,9 +84,8 @@ class RealApi:
         return f"https://127.0.0.1:{self._ports['kube-apiserver']}"
 
     def client(self, kubeconfig_path: Path | None = None) -> Client:
-        """One that waits: a test is not about how soon a busy host answers."""
-        patience = Patience(connect=PATIENCE, answer=PATIENCE, whole=PATIENCE)
-        return Client.from_kubeconfig(kubeconfig_path or self.kubeconfig, patience=patience)
+        """One with much patience: on a busy host a handshake may take many seconds."""
+        return Client.from_kubeconfig(kubeconfig_path or self.kubeconfig, patience=_MUCH_PATIENCE)
 
     def kubeconfig_for(self, name: str) -> Path:
         """A kubeconfig with one of the certificates of the assets, such as `join/master-0`."""

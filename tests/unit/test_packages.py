@@ -88,6 +88,21 @@ def test_what_another_has_installed_meanwhile_is_not_installed_again(
     assert said == [f"process {os.getpid()} installs packages: waiting for it"]
 
 
+def test_what_another_is_installing_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The program may be there before the libraries it needs are."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    program = Program("unpacked", apt="deb-unpacked", dnf="rpm-unpacked", looked_for=str(tmp_path))
+    monkeypatch.setattr(packages, "PROGRAMS", {"unpacked": program})
+    waits = threading.Event()
+    second = threading.Thread(target=packages.ensure, args=(["unpacked"], lambda _: waits.set()))
+    with only_one(packages.LOCK, pytest.fail):
+        second.start()
+        assert waits.wait(30)
+        assert second.is_alive()
+    second.join(30)
+    assert not second.is_alive()
+
+
 def test_nothing_is_done_when_everything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "PROGRAMS", {"sh": Program("sh", apt="dash", dnf="bash")})
     packages.ensure(["sh"], lambda sentence: pytest.fail(sentence))

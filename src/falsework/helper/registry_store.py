@@ -23,9 +23,12 @@ def registry_store(cache: Cache, images: Iterable[Image]) -> Path:
     listed = sorted(images, key=lambda image: image.name)
     key = key_of([NAME, [(image.tagged, image.digest) for image in listed], Path(__file__).read_text()])
     if not cache.has_tree(NAME, key):
-        with cache.exclusive(), cache.new_tree(NAME, key) as tree:
-            for image in listed:
-                _add(cache, image, tree / _HOME)
+        with cache.exclusive():
+            # Another may have made it while we waited, and have given it to a helper: it is not to be made anew.
+            if not cache.has_tree(NAME, key):
+                with cache.new_tree(NAME, key) as tree:
+                    for image in listed:
+                        _add(cache, image, tree / _HOME)
     return cache.tree(NAME, key)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from falsework.errors import FalseworkError
-from falsework.files import only_one
+from falsework.files import holder_of, only_one
 from falsework.process import CommandError, run
 
 
@@ -96,7 +96,15 @@ def missing(names: Iterable[str]) -> list[str]:
 def ensure(names: Iterable[str], report: Callable[[str], None]) -> None:
     """Install what is missing of these programs, or say in a sentence why that cannot be done."""
     lacking = [PROGRAMS[name] for name in missing(names)]
+
+    def when_busy(holder: str) -> None:
+        report(f"{holder} installs packages: waiting for it")
+
     if not lacking:
+        # What is just being installed may be there before the libraries it needs are.
+        if os.geteuid() == 0 and holder_of(LOCK) is not None:
+            with only_one(LOCK, when_busy):
+                pass
         return
     manager = _package_manager(lacking)
     packages = sorted({program.dnf if manager is DNF else program.apt for program in lacking})
@@ -105,7 +113,7 @@ def ensure(names: Iterable[str], report: Callable[[str], None]) -> None:
             f"{', '.join(program.name for program in lacking)} missing, and only root can install packages",
             fix=f"run `sudo {manager.command(packages)}`, then the same command again",
         )
-    with only_one(LOCK, lambda holder: report(f"{holder} installs packages: waiting for it")):
+    with only_one(LOCK, when_busy):
         if all(program.is_there() for program in lacking):
             return
         _install(manager, packages, report)

@@ -6,12 +6,14 @@ import contextlib
 import json
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from real_api import RealApi
 
+from eventually import PATIENCE
 from falsework.assets.bootstrap_facts import BootstrapFacts
 from falsework.assets.ignition_configs import bootstrap_facts
 from falsework.assets.payload import DEFAULT_PAYLOAD
@@ -58,6 +60,13 @@ def absent(client: Client, resource: Resource, name: str) -> Iterator[None]:
             made = client.create(resource, {**before, "metadata": {"name": name}})
             if status := before.get("status"):
                 client.replace(resource, {**made, "status": status}, "status")
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def facts() -> BootstrapFacts:
@@ -215,17 +224,18 @@ def test_the_end_is_reported_when_two_masters_serve(client: Client) -> None:
     said: list[str] = []
     reporting = threading.Thread(target=report, args=(client, facts(), Wait(said.append)), daemon=True)
     reporting.start()
-    reporting.join(0.5)
-    assert reporting.is_alive()
-    assert "two masters" in said[0]
-    set_revisions(client, (1, 1, 0))
-    reporting.join(60)
     try:
+        until(lambda: bool(said))
+        assert "two masters" in said[0]
+        assert reporting.is_alive()
+        assert not client.list(CONFIG_MAPS, "kube-system", fields="metadata.name=bootstrap").items
+        set_revisions(client, (1, 1, 0))
+        reporting.join(PATIENCE)
         assert client.get(CONFIG_MAPS, "bootstrap", "kube-system")["data"] == {"status": "complete"}
         report(client, facts(), Wait(said.append))
     finally:
         # Others in this cluster ask whether the bootstrap machine is done.
-        client.delete(CONFIG_MAPS, "bootstrap", "kube-system")
+        client.raw("DELETE", CONFIG_MAPS.path("kube-system", "bootstrap"))
 
 
 def test_an_api_that_cannot_be_asked_is_a_reason(real_api: RealApi, tmp_path: Path) -> None:

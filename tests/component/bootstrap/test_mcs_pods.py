@@ -35,7 +35,7 @@ class Pods:
 
     def status(self, place: Namespace) -> str:
         words = (
-            *("curl", "--silent", "--max-time", "5", "--output", "/dev/null", "--write-out", "%{http_code}"),
+            *("curl", "--silent", "--max-time", "60", "--output", "/dev/null", "--write-out", "%{http_code}"),
             *("--cacert", self.server.authority, "--resolve", f"{self.server.host}:{PORT}:{SERVER}"),
             f"https://{self.server.host}:{PORT}/config/master",
         )

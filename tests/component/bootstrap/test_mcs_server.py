@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from real_api import free_port
 
 from asked_server import SERVER, STRANGER, Answer, answer_to, last_line, site_on_loopback
 from eventually import PATIENCE, eventually
@@ -40,13 +41,6 @@ KUBECONFIG = "/etc/kubernetes/kubeconfig"
 @pytest.fixture(scope="module")
 def assets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("assets")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((SERVER, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +129,8 @@ def test_what_was_handed_out_is_noted_for_the_approver(fresh: ConfigServer) -> N
         client.sendall(b"GET /config/master HTTP/1.1\r\n\r\n")
         client.recv(1000)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    time.sleep(0.2)
-    assert [line["status"] for line in fresh.in_the_ledger()] == [200, 403, 500, 200, 200]
+    statuses = [200, 403, 500, 200, 200]
+    eventually(lambda: [line["status"] for line in fresh.in_the_ledger()] == statuses, f"{fresh.in_the_ledger()}")
     assert fresh.in_the_ledger() == fresh.lines()
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from real_api import RealApi
+from rights import until_in_force
 
-from eventually import eventually
+from eventually import PATIENCE, eventually
 from falsework.assets import join
 from falsework.assets.pki import Pair, Subject, Use, Validity, certificate_pem, issue, key_pem, load_pair, utc_now
 from falsework.csr.knowledge import BOOT_ID
@@ -69,10 +70,10 @@ class ApproverProcess:
     def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
         if self._child is not None:
             self._child.send_signal(how)
-            self._child.wait(60)
+            self._child.wait(PATIENCE)
             self._child = None
 
-    def wait_for_end(self, seconds: float = 60) -> int:
+    def wait_for_end(self, seconds: float = PATIENCE) -> int:
         assert self._child is not None
         code = self._child.wait(seconds)
         self._child = None
@@ -80,6 +81,10 @@ class ApproverProcess:
 
     def has_begun(self) -> bool:
         return self._decisions.exists()
+
+    def forget_decisions(self) -> None:
+        """While it does not run."""
+        self._decisions.unlink()
 
     @property
     def output(self) -> str:
@@ -157,14 +162,15 @@ class ApproverProcess:
 
 def allow_requests(client: Client) -> None:
     """The rights of joining machines and of nodes, as the cluster's manifests give them; and of strangers, who may
-    try here."""
+    try here. In force when this is back."""
+    bindings = []
     renewal = "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient"
     for name, role, group in (
         ("joining", "system:node-bootstrapper", join.GROUP),
         ("renewing", renewal, "system:nodes"),
         ("strangers", "system:node-bootstrapper", "system:authenticated"),
     ):
-        body = {
+        body: Object = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRoleBinding",
             "metadata": {"name": f"test-{name}"},
@@ -173,6 +179,8 @@ def allow_requests(client: Client) -> None:
         }
         with contextlib.suppress(ApiError):
             client.create(CLUSTER_ROLE_BINDINGS, body)
+        bindings.append(body)
+    until_in_force(client, bindings)
 
 
 @contextlib.contextmanager

@@ -30,6 +30,8 @@ def site(real_api: RealApi, tmp_path: Path) -> Iterator[ApproverProcess]:
     """The approver itself does not run."""
     process = ApproverProcess(real_api, tmp_path / "approver")
     allow_requests(process.admin)
+    # What is listed is all there is.
+    process.remove_nodes_and_requests()
     yield process
     process.remove_nodes_and_requests()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,11 +16,13 @@ from real_api import RealApi
 from eventually import eventually
 from falsework.assets.pki import Subject
 from falsework.csr.request import CLIENT_SIGNER
-from falsework.kube.client import Client
+from falsework.kube.client import ApiError, Client, Unreachable
 from falsework.kube.resources import CSRS, EVENTS
 from falsework.release.inventory import Release
 
 JUNK = 1000
+QUICK = 60.0
+"""Seconds. It is a fraction of one; on a busy host it may be many."""
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,13 @@ def approver(api: RealApi, tmp_path: Path) -> Iterator[ApproverProcess]:
 def client_request(approver: ApproverProcess, machine: str) -> str:
     pem = request_pem(f"system:node:{approver.node(machine)}")
     return submit(approver.joining(machine), pem, CLIENT_SIGNER, CLIENT_USAGES)
+
+
+def is_approved(approver: ApproverProcess, name: str) -> bool:
+    """Also of an API that has found its etcd again only a moment ago."""
+    with contextlib.suppress(ApiError, Unreachable):
+        return "Approved" in approver.conditions(name)
+    return False
 
 
 def starts(approver: ApproverProcess) -> int:
@@ -60,16 +70,11 @@ def test_a_good_one_among_a_thousand(approver: ApproverProcess) -> None:
     with ThreadPoolExecutor(1) as pool:
         flood = pool.submit(submit_junk, approver.joining("worker-0"), [forged] * third)
         time.sleep(1)
-        began = time.monotonic()
         name = client_request(approver, "master-0")
-        eventually(lambda: "Approved" in approver.conditions(name))
-        took = time.monotonic() - began
+        eventually(lambda: "Approved" in approver.conditions(name), patience=QUICK)
         flood.result()
-    assert took < 20, took
-    began = time.monotonic()
     other = client_request(approver, "master-2")
-    eventually(lambda: "Approved" in approver.conditions(other))
-    assert time.monotonic() - began < 20
+    eventually(lambda: "Approved" in approver.conditions(other), patience=QUICK)
     eventually(lambda: sum("Denied" in str(item.get("status")) for item in approver.admin.list(CSRS).items) == third)
     approved = [
         item["metadata"]["name"]
@@ -99,9 +104,15 @@ def test_it_survives_the_api(api: RealApi, approver: ApproverProcess) -> None:
     api.kill("etcd")
     time.sleep(1)
     api.start_etcd()
-    api.wait_ready()
-    third = client_request(approver, "master-2")
-    eventually(lambda: "Approved" in approver.conditions(third))
+    third: list[str] = []
+
+    def asked() -> bool:
+        with contextlib.suppress(ApiError, Unreachable):
+            third.append(client_request(approver, "master-2"))
+        return bool(third)
+
+    eventually(asked)
+    eventually(lambda: is_approved(approver, third[0]))
 
 
 def test_it_is_killed_and_goes_on(approver: ApproverProcess) -> None:
@@ -116,9 +127,13 @@ def test_it_is_killed_and_goes_on(approver: ApproverProcess) -> None:
     approver.stop()
     # Not one for each start: those killed above may not have lived to tell.
     earlier = starts(approver)
+    approver.forget_decisions()
     approver.start()
     eventually(lambda: starts(approver) == earlier + 1)
-    time.sleep(1)
+    eventually(lambda: approver.decision(refused) is not None)
+    # Events are told one after the other: when this one is, all before it have been.
+    later = submit(approver.joining("worker-1"), request_pem("nobody"), CLIENT_SIGNER, CLIENT_USAGES)
+    eventually(lambda: len(approver.events_about(later)) == 1)
     assert len(approver.events_about(refused)) == 1, "what was told is not told again"
 
 

@@ -51,7 +51,8 @@ def test_a_node_has_its_role_at_once(approver: ApproverProcess) -> None:
     worker = register(approver, "worker-0")
     eventually(lambda: WORKER in labels(worker))
     assert MASTER not in labels(worker)
-    assert min(took) < 0.1, took
+    # Nobody has slept on it: the shortest of our pauses that come round by themselves is a second.
+    assert min(took) < 1, took
     annotations = approver.admin.get(NODES, worker)["metadata"]["annotations"]
     assert annotations[CONFIG] == "rendered"
 

@@ -3,12 +3,14 @@ kubelet between them is played."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 
 from played import Played
 from real_etcd import MASTERS, Discovering, RealEtcd
 
+from falsework.errors import FalseworkError
 from falsework.kube.client import Client, Object
 from falsework.kube.resources import CONFIG_MAPS, ETCDS, NODES, PODS
 from falsework.operators.etcd.pod import CONTAINER, NAMESPACE
@@ -51,9 +53,15 @@ class PlayedMasters(Played):
             self._pods[node].finish()
             self._etcd.start(node)
             self._started.add(node)
-        elif node in self._started - self._ready and node in self._etcd.voters():
+        elif node in self._started - self._ready and self._votes(node):
             self._ready.add(node)
             self._say(node, ready=True)
+
+    def _votes(self, node: str) -> bool:
+        with contextlib.suppress(FalseworkError):
+            return node in self._etcd.voters()
+        # While members change, there may be nobody who answers for all of them.
+        return False
 
     def _create(self, node: str, revision: int) -> None:
         copy = self._client.get(CONFIG_MAPS, f"etcd-pod-{revision}", NAMESPACE)

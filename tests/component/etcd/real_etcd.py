@@ -14,6 +14,7 @@ from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
 
+from eventually import PATIENCE
 from falsework.assets import pki
 from falsework.assets.pki import Pair, Subject, Use, Validity
 from falsework.errors import FalseworkError
@@ -26,7 +27,6 @@ from falsework.operators.etcd.member_config import Certificates, MemberConfig
 
 BOOTSTRAP = settings.BOOTSTRAP_MEMBER
 MASTERS = ("master-0", "master-1", "master-2")
-PATIENCE = 60.0
 
 
 class RealEtcd:
@@ -106,6 +106,13 @@ class RealEtcd:
         discovering.finish()
         self.start(name)
 
+    def is_etcd(self, name: str) -> bool:
+        """Or something that will become it."""
+        return Path(f"/proc/{self._running[name].pid}/exe").resolve() == self._program.resolve()
+
+    def send(self, name: str, what: signal.Signals) -> None:
+        self._running[name].send_signal(what)
+
     def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> int:
         """The exit code."""
         child = self._running.pop(name)
@@ -152,6 +159,18 @@ class RealEtcd:
     def log_of(self, name: str) -> str:
         path = self.folder / f"{name}.log"
         return path.read_text(errors="replace") if path.exists() else "-"
+
+    def let_the_bootstrap_lead(self) -> None:
+        """It does from the beginning, unless the host was too busy for its heartbeats."""
+        bootstrap = self.member(BOOTSTRAP)
+
+        def leads() -> bool:
+            leader = next(member for member in self.gateway.members() if member.id == self.gateway.leader())
+            if leader != bootstrap:
+                self.gateway.move_leadership(leader, bootstrap)
+            return leader == bootstrap
+
+        self.until("the bootstrap leads", leads)
 
     def voters(self) -> set[str]:
         return {member.name for member in self.gateway.members() if not member.is_learner}

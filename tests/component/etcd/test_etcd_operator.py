@@ -113,8 +113,10 @@ def running_on_masters(client: Client, etcd: RealEtcd, operator: OperatorProcess
     until(lambda: condition(client, "EtcdRunningInCluster")["status"] == "True", operator)
     assert etcd.voters() == {BOOTSTRAP, *MASTERS}
     assert all(operator.said(f"Member {name} started") for name in MASTERS)
+    # Another controller's work, which may come a moment later.
+    wanted = {etcd.member(name).hex: etcd.addresses[name] for name in MASTERS}
+    until(lambda: client.get(CONFIG_MAPS, "etcd-endpoints", "openshift-etcd")["data"] == wanted, operator)
     found = client.get(CONFIG_MAPS, "etcd-endpoints", "openshift-etcd")
-    assert found["data"] == {etcd.member(name).hex: etcd.addresses[name] for name in MASTERS}
     assert found["metadata"]["annotations"] == {
         "alpha.installer.openshift.io/etcd-bootstrap": etcd.addresses[BOOTSTRAP]
     }
@@ -122,7 +124,7 @@ def running_on_masters(client: Client, etcd: RealEtcd, operator: OperatorProcess
     removed = condition(client, "EtcdBootstrapMemberRemoved")
     assert (removed["status"], removed["reason"]) == ("False", "BootstrapNotComplete")
     until(lambda: [*revisions(client)] == [1, 1, 1], operator)
-    assert condition(client, "EtcdMembersAvailable")["status"] == "True"
+    until(lambda: condition(client, "EtcdMembersAvailable")["status"] == "True", operator)
 
 
 def removed_when_complete(client: Client, etcd: RealEtcd, operator: OperatorProcess) -> None:

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from real_api import free_port
+
+from eventually import PATIENCE
 from falsework import machine_code
 from falsework.files import write_file
 from falsework.helper import expectations
 from falsework.helper.boot_server_files import inventory
 from falsework.site.model import Site
+from json_lines import json_lines
 
 PYTHON = "/usr/bin/python3"
 NOBODY = "65534"
-PATIENCE = 60.0
 
 
 @dataclass
@@ -48,7 +51,7 @@ class BootServer:
         write_file(self.folder / "expected.json", content)
 
     def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
+        return json_lines(self.log)
 
     def memory(self) -> int:
         """The most it has had, in KiB."""
@@ -73,7 +76,7 @@ def boot_server(
     with tempfile.TemporaryDirectory(prefix="falsework-boot-server-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        server = BootServer(folder, port or _free_port(address))
+        server = BootServer(folder, port or free_port())
         (folder / "falsework.pyz").write_bytes(machine_code.machine_code("boot-server"))
         (folder / "inventory.json").write_bytes(inventory(site))
         (server.public / "falsework").mkdir(parents=True)
@@ -112,10 +115,3 @@ def boot_server(
                     assert process.poll() in (None, 0), server.log.read_text()
                 finally:
                     process.kill()
-
-
-def _free_port(address: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        port: int = probe.getsockname()[1]
-        return port

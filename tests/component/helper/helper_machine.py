@@ -65,7 +65,7 @@ class HelperMachine:
 
     def ask(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a program on the client."""
-        return subprocess.run(self.client_words(*words), capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run(self.client_words(*words), capture_output=True, text=True, check=False, timeout=300)
 
     def told(self, *words: str | Path) -> str:
         done = self.ask(*words)
@@ -114,7 +114,7 @@ def helper_machine(site: Site, folder: Path, release: Release, cache: Cache) -> 
 
 
 def _until_up(provider: Nspawn, name: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while provider.state(name).power is not Power.RUNNING:
         console = provider.console(name)
         assert time.monotonic() < deadline, console.read_text()[-3000:] if console.exists() else "no console"

@@ -28,7 +28,7 @@ class Namespace:
     def words(self, argv: Sequence[str | Path]) -> list[str]:
         return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--", *map(str, argv)]
 
-    def run(self, *argv: str | Path, timeout: float = 20) -> str:
+    def run(self, *argv: str | Path, timeout: float = 120) -> str:
         done = subprocess.run(self.words(argv), capture_output=True, text=True, check=False, timeout=timeout)
         assert done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
         return done.stdout

@@ -28,8 +28,12 @@ def scan(address: str, seconds: float) -> dict[str, list[int]]:
             waiting[client.fileno()] = (client, port)
             poll.register(client.fileno(), select.EPOLLOUT)
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            for number, _ in poll.poll(left, batch):
+        # Looked at once more when the time is over: it may have passed while others had the processor.
+        is_over = False
+        while not is_over:
+            left = deadline - time.monotonic()
+            is_over = left <= 0
+            for number, _ in poll.poll(max(0.0, left), batch):
                 client, port = waiting.pop(number)
                 poll.unregister(number)
                 error = client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)

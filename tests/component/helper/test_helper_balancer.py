@@ -46,7 +46,7 @@ class Lab:
 
     def ask(self, port: int) -> str:
         """Who answers; empty for nobody."""
-        words = ("curl", "-sk", "--max-time", "3", f"https://{SITE.helper.address}:{port}/version")
+        words = ("curl", "-sk", "--max-time", "60", f"https://{SITE.helper.address}:{port}/version")
         done = subprocess.run(self.client.words(words), capture_output=True, text=True, check=False)
         return done.stdout if done.returncode == 0 else ""
 
@@ -138,7 +138,7 @@ def test_machine_configs_are_for_the_lab_alone(lab: Lab) -> None:
     both = (ports.API, ports.MACHINE_CONFIG_SERVER)
     eventually(lambda: {lab.ask(port) for port in both} == {SITE.bootstrap.name}, "the lab is served")
     url = f"https://{SITE.helper.address}"
-    words = ("curl", "-sk", "--max-time", "3", "--interface", "10.9.9.9")
+    words = ("curl", "-sk", "--max-time", "60", "--interface", "10.9.9.9")
     for port, is_served in ((ports.API, True), (ports.MACHINE_CONFIG_SERVER, False)):
         command = lab.client.words((*words, f"{url}:{port}/version"))
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -146,9 +146,9 @@ def test_machine_configs_are_for_the_lab_alone(lab: Lab) -> None:
 
 
 def test_statistics(lab: Lab) -> None:
-    found = lab.client.run("curl", "-s", "--max-time", "3", f"http://{SITE.helper.address}:9000/;csv")
+    found = lab.client.run("curl", "-s", "--max-time", "60", f"http://{SITE.helper.address}:9000/;csv")
     assert f"\n{haproxy.API_BACKEND},{SITE.bootstrap.name}," in found
-    lab.client.run("curl", "-sf", "--max-time", "3", f"http://{SITE.helper.address}:9000/healthz")
+    lab.client.run("curl", "-sf", "--max-time", "60", f"http://{SITE.helper.address}:9000/healthz")
 
 
 def test_the_bootstrap_goes_without_a_lost_connection(lab: Lab) -> None:

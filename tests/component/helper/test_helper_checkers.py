@@ -70,7 +70,7 @@ def check(name: str, folder: Path) -> str:
 
 def _complaints(command: tuple[str | Path, ...]) -> str:
     words = [str(word) for word in command]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     said = done.stdout + done.stderr
     return said if done.returncode or re.search(r"\b(warning|error|has no)\b", said, re.IGNORECASE) else ""
 

@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 from helper_machine import SHARE, HelperMachine, files_for, helper_machine, site_with_share
 
-from eventually import eventually
+from eventually import PATIENCE, eventually
 from falsework.assets import node
 from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.cli import main
 from falsework.errors import UsageError
+from falsework.haproxy import command_line
 from falsework.helper import boot, expectations
 from falsework.helper.balancer import Balancer, Server, Status
 from falsework.helper.render import haproxy
@@ -69,7 +70,7 @@ def test_it_is_up_in_seconds(helper: HelperMachine) -> None:
     usage = helper.provider.usage(helper.name)
     print(f"{helper.boot_seconds:.2f} s, {usage.cpu_seconds:.2f} CPU s, {usage.memory_bytes / 2**20:.0f} MiB")
     # On an idle host it is half of 3 s; tests share theirs.
-    assert helper.boot_seconds < 30
+    assert helper.boot_seconds < 60
 
 
 def test_a_person_can_log_in(helper: HelperMachine) -> None:
@@ -86,7 +87,7 @@ def test_a_person_can_log_in(helper: HelperMachine) -> None:
 def test_exactly_the_ports_of_the_plan_are_open(helper: HelperMachine) -> None:
     listed = [port for port in ports.ports_of(helper.site, helper.site.helper) if "tcp" in port.protocols]
     expected = sorted(int(number) for port in listed for number in port.ranges)
-    found = json.loads(helper.told(sys.executable, HERE / "port_scan.py", str(helper.site.helper.address), "1.5"))
+    found = json.loads(helper.told(sys.executable, HERE / "port_scan.py", str(helper.site.helper.address), "4"))
     assert found == {"open": expected, "refused": []}
 
 
@@ -97,7 +98,7 @@ def test_names(helper: HelperMachine) -> None:
     site = helper.site
 
     def dig(*words: str) -> str:
-        return helper.told("dig", "+short", "+time=2", "+tries=1", f"@{site.helper.address}", *words)
+        return helper.told("dig", "+short", "+time=60", "+tries=1", f"@{site.helper.address}", *words)
 
     assert dig(f"master-1.{site.domain}") == str(site.masters[1].address)
     assert dig("-x", str(site.masters[1].address)) == f"master-1.{site.domain}."
@@ -111,7 +112,7 @@ def test_names(helper: HelperMachine) -> None:
 def test_boot_loaders_and_scripts(helper: HelperMachine, release: Release) -> None:
     def fetched(path: str) -> bytes:
         url = f"tftp://{helper.site.helper.address}/{path}"
-        words = helper.client_words("curl", "-sf", "--max-time", "5", url)
+        words = helper.client_words("curl", "-sf", "--max-time", "60", url)
         return subprocess.run(words, capture_output=True, check=True).stdout
 
     for name, place in (
@@ -141,7 +142,7 @@ def registry_url(helper: HelperMachine) -> str:
 
 def curl(helper: HelperMachine, *words: str) -> subprocess.CompletedProcess[bytes]:
     authority = helper.lab.site_folder / "tls/root-ca.crt"
-    command = helper.client_words("curl", "-s", "--max-time", "10", "--cacert", authority, *words)
+    command = helper.client_words("curl", "-s", "--max-time", "60", "--cacert", authority, *words)
     return subprocess.run(command, capture_output=True, check=False)
 
 
@@ -234,12 +235,21 @@ def balancer_of(helper: HelperMachine) -> Balancer:
     return Balancer(runtime_socket(helper))
 
 
+def worker_of(helper: HelperMachine) -> str:
+    """The process id of who answers; empty in the moment in which one makes way for the next."""
+    try:
+        said = command_line.ask(runtime_socket(helper), "show info", PATIENCE)
+    except OSError:
+        return ""
+    return said.partition("\nPid: ")[2].partition("\n")[0]
+
+
 def place_in(balancer: Balancer, name: str, backend: str = haproxy.API_BACKEND) -> Server:
     return next(server for server in balancer.state() if (server.backend, server.name) == (backend, name))
 
 
 def answers(helper: HelperMachine) -> Callable[[], str]:
-    words = ("curl", "-sk", "--max-time", "5", f"https://{helper.site.api_vip}:{ports.API}/version")
+    words = ("curl", "-sk", "--max-time", "60", f"https://{helper.site.api_vip}:{ports.API}/version")
 
     def ask() -> str:
         done = helper.ask(*words)
@@ -326,13 +336,17 @@ def test_a_drained_machine_gets_nothing_new_in_any_backend(
 def test_a_reload_loses_no_request(helper: HelperMachine, tmp_path: Path, names: tuple[str, ...]) -> None:
     """Some servers are good, others are not, and a new worker knows which from its first moment."""
     ask = answers(helper)
-    heard: list[tuple[str, float]] = []
+    heard: list[str] = []
     stop = threading.Event()
+    began = time.time()
 
     def go_on_asking() -> None:
         while not stop.is_set():
-            began = time.monotonic()
-            heard.append((ask(), time.monotonic() - began))
+            heard.append(ask())
+
+    def hear(more: int) -> None:
+        enough = len(heard) + more
+        eventually(lambda: len(heard) >= enough, f"only {len(heard)} answers")
 
     with api_servers(helper, tmp_path, *names):
         main_pid = helper.inside("systemctl", "show", "--property=MainPID", "--value", "haproxy")
@@ -342,16 +356,24 @@ def test_a_reload_loses_no_request(helper: HelperMachine, tmp_path: Path, names:
         try:
             for _ in range(RELOADS):
                 helper.inside("systemctl", "reload", "haproxy")
-                time.sleep(0.5)
+                hear(6)
         finally:
             stop.set()
             for thread in asking:
                 thread.join()
         assert helper.inside("systemctl", "show", "--property=MainPID", "--value", "haproxy") == main_pid
-    assert len(heard) > 20
-    assert {name for name, _ in heard} == set(names)
-    # One that was sent to a dead server first, and then to another, takes 2 s; now and then a busy host does too.
-    assert sum(seconds > 1.9 for _, seconds in heard) < RELOADS
+    assert set(heard) == set(names)
+    # One that was sent to a dead server first, and then to another, takes 2 s longer.
+    assert tried_in_vain(helper, began) == []
+
+
+def tried_in_vain(helper: HelperMachine, since: float) -> list[str]:
+    """Of the connections the load balancer has written down, those for which it had to try again: how often is the last
+    number of the last word but one."""
+    said = helper.inside("journalctl", "--unit=haproxy", "--output=cat", f"--since=@{since:.0f}").splitlines()
+    connections = [line for line in said if f" {haproxy.API_BACKEND} {haproxy.API_BACKEND}/" in line]
+    assert connections
+    return [line for line in connections if line.split()[-2].rpartition("/")[2] != "0"]
 
 
 def test_a_connection_outlives_a_reload(helper: HelperMachine, served: dict[str, subprocess.Popen[bytes]]) -> None:
@@ -360,7 +382,7 @@ def test_a_connection_outlives_a_reload(helper: HelperMachine, served: dict[str,
     talk = """if True:
         import http.client, ssl, sys
         anyone = ssl._create_unverified_context()
-        connection = http.client.HTTPSConnection(sys.argv[1], 6443, context=anyone, timeout=10)
+        connection = http.client.HTTPSConnection(sys.argv[1], 6443, context=anyone, timeout=60)
         connection.connect()
         print("connected", flush=True)
         sys.stdin.readline()
@@ -373,7 +395,7 @@ def test_a_connection_outlives_a_reload(helper: HelperMachine, served: dict[str,
         assert client.stdout is not None
         assert client.stdout.readline() == "connected\n"
         helper.inside("systemctl", "reload", "haproxy")
-        heard, _ = client.communicate("go on\n", timeout=20)
+        heard, _ = client.communicate("go on\n", timeout=PATIENCE)
     assert heard.strip() in served
 
 
@@ -384,7 +406,9 @@ def test_a_drained_machine_stays_so_through_a_reload(
     balancer = balancer_of(helper)
     balancer.drain("master-0")
     try:
+        before = worker_of(helper)
         helper.inside("systemctl", "reload", "haproxy")
+        eventually(lambda: worker_of(helper) not in ("", before), "there is a new worker")
         assert place_in(balancer, "master-0").status is Status.DRAIN
     finally:
         balancer.ready("master-0")
@@ -415,9 +439,9 @@ def test_what_was_asked_is_in_the_ledger(
     eventually(lambda: good_ones(helper) == set(), "no API server runs here")
     assert json.loads(helper.told("curl", "-s", f"{base}{own}"))["ignition"]
     for url in (f"{base}{others}", f"tftp://{address}/missing", f"https://{address}:{ports.API}/"):
-        helper.ask("curl", "-s", "--max-time", "5", url)
+        helper.ask("curl", "-s", "--max-time", "60", url)
     helper.told("dig", f"@{address}", f"nobody.{site.domain}")
-    helper.ask("curl", "-sk", "--max-time", "5", f"https://{address}:{ports.REGISTRY}/v2/nothing/manifests/1")
+    helper.ask("curl", "-sk", "--max-time", "60", f"https://{address}:{ports.REGISTRY}/v2/nothing/manifests/1")
 
     def shown() -> str:
         assert main(["ledger", "--dir", str(helper.lab.site_folder), "--machine", "master-0"]) == 0

@@ -17,9 +17,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from operator_process import POD, OperatorProcess, account_of, operator_process
+from operator_process import POD, OperatorProcess, account_of, operator_process, until
 from real_api import RealApi, free_port
 
+from eventually import PATIENCE
 from falsework.assets.pki import Pair, Subject, Use, Validity, certificate_pem, issue, key_pem
 from falsework.kube.client import APPLY, Client, Object
 from falsework.kube.resources import ENDPOINT_SLICES, NAMESPACES, ROUTES, SECRETS
@@ -100,7 +101,9 @@ class Backend:
             file.write_text("".join(tls))
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(file)
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self.port = int(self._server.server_address[1])
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -168,7 +171,7 @@ class RouterUnderTest:
         self, host: str, path: str = "/", *, tls: bool = False, trusted: Authority | None = None, cookie: str = ""
     ) -> tuple[int, Any, http.client.HTTPMessage]:
         """Status, what the backend said, and the headers. With TLS the certificate is checked for the host's name."""
-        plain = socket.create_connection(("127.0.0.1", self.place.https if tls else self.place.http), timeout=30)
+        plain = socket.create_connection(("127.0.0.1", self.place.https if tls else self.place.http), timeout=PATIENCE)
         stream = plain
         if tls:
             context = ssl.create_default_context(cadata=(trusted or self.authority).pem)
@@ -186,11 +189,12 @@ class RouterUnderTest:
 
     def health(self) -> int:
         """What it says of itself; 0 while nobody listens."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.place.health, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.place.health, timeout=PATIENCE)
         try:
             connection.request("GET", "/healthz")
             return connection.getresponse().status
-        except ConnectionRefusedError:
+        except ConnectionError:
+            # One that was about to be taken when a worker ended is reset.
             return 0
         finally:
             connection.close()
@@ -209,8 +213,7 @@ def router_under_test(api: RealApi, folder: Path, namespace: str) -> Iterator[Ro
     ]
     try:
         with operator_process(api, [*POD, "router"], account, folder / "log", *words) as program:
-            while not place.config.exists():
-                assert program.process.poll() is None, program.log.read_text()
+            until(place.config.exists, program)
             with haproxy(place, folder / "haproxy.log"):
                 router = RouterUnderTest(client, program, place, authority, namespace, folder / "haproxy.log")
                 router.certify()
@@ -231,4 +234,4 @@ def haproxy(place: Place, log: Path) -> Iterator[subprocess.Popen[bytes]]:
             yield child
         finally:
             child.send_signal(signal.SIGTERM)
-            child.wait(30)
+            child.wait(PATIENCE)

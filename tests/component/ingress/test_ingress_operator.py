@@ -102,14 +102,15 @@ def controller(client: Client) -> Object:
     return client.get(INGRESS_CONTROLLERS, ingress.CONTROLLER, ingress.NAMESPACE)
 
 
-def roll_out(client: Client) -> None:
-    """What the Deployment controller says when all its pods are ready."""
+def rolled_out(client: Client) -> bool:
+    """What the Deployment controller says when all its pods are ready, whatever the Deployment has become meanwhile."""
     live = client.get(DEPLOYMENTS, *ROUTER)
     counts = dict.fromkeys(
         ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), live["spec"]["replicas"]
     )
     status = {**counts, "observedGeneration": live["metadata"]["generation"]}
-    client.replace(DEPLOYMENTS, {**live, "status": status}, "status")
+    client.patch(DEPLOYMENTS, ROUTER[0], {"status": status}, ROUTER[1], subresource="status")
+    return True
 
 
 def data_of(client: Client, name: str, namespace: str) -> dict[str, bytes]:
@@ -120,8 +121,10 @@ def data_of(client: Client, name: str, namespace: str) -> dict[str, bytes]:
 def test_routers_run_are_kept_and_told(client: Client, operator: OperatorProcess) -> None:
     until(lambda: client.get(DEPLOYMENTS, *ROUTER), operator)
     until(lambda: said(client, "Available") is False, operator)
-    roll_out(client)
-    until(lambda: said(client, "Available") and said(client, "Progressing") is False, operator)
+    until(
+        lambda: rolled_out(client) and said(client, "Available") and said(client, "Progressing") is False,
+        operator,
+    )
     until(lambda: controller(client)["status"]["availableReplicas"] == 1, operator)
     status = controller(client)["status"]
     assert (status["domain"], status["endpointPublishingStrategy"]["type"]) == (DOMAIN, "HostNetwork")
@@ -251,7 +254,8 @@ def test_an_ingress_becomes_routes_and_is_told_where_it_is(client: Client, opera
 
     admitted = {"type": "Admitted", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     entry = {"routerName": "default", "routerCanonicalHostname": f"router-default.{DOMAIN}", "conditions": [admitted]}
-    client.replace(ROUTES, {**route, "status": {"ingress": [entry]}}, "status")
+    place = route["metadata"]["name"], {"status": {"ingress": [entry]}}, SPACE
+    client.patch(ROUTES, *place, subresource="status")
     until(
         lambda: (
             client.get(KUBE_INGRESSES, "shop", SPACE)["status"]["loadBalancer"]["ingress"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -152,11 +153,16 @@ def test_pods_come_and_go_without_a_reload_or_a_failed_request(router: RouterUnd
     router.route("moving", "moving")
     until(lambda: is_admitted(router, "moving"), router.program)
     reloads = len(router.program.said("after a reload"))
-    failed, answered, ended = [], set(), threading.Event()
+    failed: list[object] = []
+    answered, ended = set(), threading.Event()
 
     def ask_on() -> None:
         while not ended.is_set():
-            status, said, _ = router.get(host_of("moving"))
+            try:
+                status, said, _ = router.get(host_of("moving"))
+            except (OSError, http.client.HTTPException) as error:
+                failed.append(error)
+                continue
             if status == 200:
                 answered.add(said["name"])
             else:

@@ -14,7 +14,7 @@ import pytest
 from played_router import Authority, Backend, haproxy, own_address
 from real_api import free_port
 
-from eventually import eventually
+from eventually import PATIENCE, eventually
 from falsework.haproxy import command_line
 from falsework.host import packages
 from falsework.kube.client import Object
@@ -56,18 +56,19 @@ def backend() -> Iterator[Backend]:
 def is_asked(place: Place) -> bool:
     """Whether its command line answers: a moment after its ports do."""
     try:
-        return bool(command_line.ask(place.master_socket, "show proc", 30))
+        return bool(command_line.ask(place.master_socket, "show proc", PATIENCE))
     except OSError:
         return False
 
 
 def status(port: int, path: str = "/") -> int:
     """0 while nobody listens."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request("GET", path, headers={"Host": HOST})
         return connection.getresponse().status
-    except ConnectionRefusedError:
+    except ConnectionError:
+        # One that was about to be taken when nobody listened any more is reset.
         return 0
     finally:
         connection.close()
@@ -99,7 +100,7 @@ def test_what_it_does_not_take_leaves_all_as_it_was(place: Place, proxy: Proxy, 
 def test_it_ends_with_its_last_request(running: subprocess.Popen[bytes], place: Place, proxy: Proxy) -> None:
     with socket.create_server((own_address(), 0)) as server:
         proxy.use(config(place, int(server.getsockname()[1]), ROUTE))
-        with socket.create_connection(("127.0.0.1", place.http), timeout=60) as client:
+        with socket.create_connection(("127.0.0.1", place.http), timeout=PATIENCE) as client:
             client.sendall(f"GET / HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
             connection, _ = server.accept()
             with connection:
@@ -110,4 +111,4 @@ def test_it_ends_with_its_last_request(running: subprocess.Popen[bytes], place: 
                 assert running.poll() is None
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
                 assert client.recv(4096).startswith(b"HTTP/1.1 200")
-        running.wait(60)
+        running.wait(PATIENCE)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from real_api import RealApi
 
+from eventually import PATIENCE
 from falsework.errors import FalseworkError
 from falsework.kube.client import Client, Object
 from falsework.kube.drain import Drain, losses
@@ -21,6 +22,7 @@ from falsework.kube.resources import (
 
 NODE = "worker-9.lab.example"
 PLACE = "drained"
+LONG_ENOUGH_TO_TRY = 10.0
 REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
 DAEMON_SET = {**REPLICA_SET, "kind": "DaemonSet", "name": "net"}
 MIRROR = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "x"}
@@ -85,7 +87,7 @@ def test_a_budget_is_kept_and_named_and_waited_for(client: Client) -> None:
     client.create(POD_DISRUPTION_BUDGETS, body, PLACE)
     budget(client, 0)
     with pytest.raises(FalseworkError, match="could not be drained") as held:
-        Drain(client, NODE, lambda _: None, timeout=2).run()
+        Drain(client, NODE, lambda _: None, timeout=LONG_ENOUGH_TO_TRY).run()
     assert f"{PLACE}/web-1: The disruption budget web needs 1 healthy pods" in str(held.value.cause)
     assert present(client) == {"web-1", "net-1"}
     told: list[str] = []
@@ -97,7 +99,7 @@ def test_a_budget_is_kept_and_named_and_waited_for(client: Client) -> None:
             allowing.set()
             budget(client, 1)
 
-    Drain(client, NODE, say, timeout=60).run()
+    Drain(client, NODE, say, timeout=PATIENCE).run()
     assert "disruption budget web" in told[0]
     assert present(client) == {"net-1"}
 
@@ -107,11 +109,11 @@ def test_what_belongs_to_the_node_stays_and_what_nobody_makes_again_is_told(clie
     pod(client, "ended", None)
     client.patch(PODS, "ended", {"status": {"phase": "Succeeded"}}, PLACE, subresource="status")
     assert losses(client, NODE) == []
-    Drain(client, NODE, lambda _: None, timeout=30).run()
+    Drain(client, NODE, lambda _: None, timeout=PATIENCE).run()
     assert present(client) == {"net-1", "ended"}
     pod(client, "alone", None)
     assert losses(client, NODE) == [f"nobody makes the pod {PLACE}/alone again"]
-    Drain(client, NODE, lambda _: None, timeout=30).run()
+    Drain(client, NODE, lambda _: None, timeout=PATIENCE).run()
     assert present(client) == {"net-1", "ended"}
 
 

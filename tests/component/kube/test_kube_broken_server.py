@@ -26,6 +26,9 @@ from falsework.kube.resources import CONFIG_MAPS, NODES
 
 Behaviour = Callable[[socket.socket], None]
 BRIEF = Patience(connect=1, answer=1, whole=2)
+LONG = Patience(connect=60, answer=120, whole=240)
+"""Where an answer comes: on a busy host it may take its time."""
+SILENCE = 60.0
 
 
 class Server:
@@ -69,7 +72,7 @@ class Server:
 
     def _talk(self, accepted: socket.socket) -> None:
         with accepted, contextlib.suppress(OSError):
-            accepted.settimeout(10)
+            accepted.settimeout(LONG.answer)
             with self._context.wrap_socket(accepted, server_side=True) as secure:
                 self._behave(secure)
 
@@ -131,7 +134,7 @@ def drip(sock: socket.socket) -> None:
 
 
 BROKEN: dict[str, Behaviour] = {
-    "says nothing": lambda _: time.sleep(30),
+    "says nothing": lambda _: time.sleep(SILENCE),
     "hangs up": lambda _: None,
     "hangs up when asked": read_request,
     "is not HTTP": answering(b"220 mail.example ESMTP\r\n"),
@@ -152,7 +155,7 @@ def test_what_is_no_api_is_unreachable(served: Callable[[Behaviour], Server], ca
     began = time.monotonic()
     with pytest.raises(Unreachable) as caught:
         client.get(NODES, "x")
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < SILENCE
     assert "PRIVATE" not in str(caught.value)
 
 
@@ -160,22 +163,22 @@ def test_an_answer_without_end_is_cut(served: Callable[[Behaviour], Server], mon
     monkeypatch.setattr(connection, "BODY_LIMIT", 10_000)
     server = served(answering(answer("200 OK", b" " * 1_000_000)))
     with pytest.raises(Unreachable, match="no end"):
-        Client.from_kubeconfig(server.kubeconfig, patience=BRIEF).get(NODES, "x")
+        Client.from_kubeconfig(server.kubeconfig, patience=LONG).get(NODES, "x")
 
 
 def test_errors_that_are_no_status_are_told_as_they_are(served: Callable[[Behaviour], Server]) -> None:
     server = served(answering(answer("502 Bad Gateway", b"<html>no backend</html>")))
     with pytest.raises(ApiError, match="no backend") as caught:
-        Client.from_kubeconfig(server.kubeconfig).get(NODES, "x")
+        Client.from_kubeconfig(server.kubeconfig, patience=LONG).get(NODES, "x")
     assert caught.value.status == 502
 
 
 def test_too_many_requests_are_waited_for(served: Callable[[Behaviour], Server]) -> None:
     busy = answer("429 Too Many Requests", b"{}", b"Retry-After: 1")
     server = served(answering(busy, answer("201 Created", b'{"kind": "ConfigMap"}')))
-    client, began = Client.from_kubeconfig(server.kubeconfig), time.monotonic()
+    client, began = Client.from_kubeconfig(server.kubeconfig, patience=LONG), time.monotonic()
     assert client.create(CONFIG_MAPS, {"metadata": {"name": "x"}}, "default") == {"kind": "ConfigMap"}
-    assert 0.9 < time.monotonic() - began < 30
+    assert time.monotonic() - began > 0.9
 
 
 def test_only_what_may_be_asked_twice_is_asked_twice(served: Callable[[Behaviour], Server]) -> None:
@@ -187,7 +190,7 @@ def test_only_what_may_be_asked_twice_is_asked_twice(served: Callable[[Behaviour
         sock.recv(65536)
 
     server = served(behave)
-    client = Client.from_kubeconfig(server.kubeconfig)
+    client = Client.from_kubeconfig(server.kubeconfig, patience=LONG)
     assert client.get(NODES, "x") == {"n": 1}
     assert client.get(NODES, "x") == {"n": 1}
     assert server.connections == 2
@@ -208,14 +211,15 @@ WATCHES: dict[str, tuple[bytes, type[FalseworkError]]] = {
 @pytest.mark.parametrize("case", WATCHES)
 def test_a_broken_watch_ends_with_an_error(served: Callable[[Behaviour], Server], case: str) -> None:
     content, error = WATCHES[case]
-    client = Client.from_kubeconfig(served(answering(content)).kubeconfig, patience=BRIEF)
+    client = Client.from_kubeconfig(served(answering(content)).kubeconfig, patience=LONG)
     with pytest.raises(error):
         list(client.watch(NODES))
 
 
 def test_a_line_in_pieces_is_one_event(served: Callable[[Behaviour], Server]) -> None:
     pieces = (b'{"type": "ADD', b'ED", "object": {"n": 1}}\n{"type": "DELETED", "object"', b': {"n": 2}}\n')
-    client = Client.from_kubeconfig(served(answering(chunked(*pieces) + b"0\r\n\r\n")).kubeconfig)
+    server = served(answering(chunked(*pieces) + b"0\r\n\r\n"))
+    client = Client.from_kubeconfig(server.kubeconfig, patience=LONG)
     assert [(event.type, event.object) for event in client.watch(NODES)] == [
         ("ADDED", {"n": 1}),
         ("DELETED", {"n": 2}),
@@ -225,11 +229,17 @@ def test_a_line_in_pieces_is_one_event(served: Callable[[Behaviour], Server]) ->
 def test_an_informer_does_not_hammer_a_broken_server(served: Callable[[Behaviour], Server]) -> None:
     server = served(answering(answer("200 OK", b"<html>")))
     troubles: list[FalseworkError] = []
-    informer = Informer(Client.from_kubeconfig(server.kubeconfig), NODES, on_trouble=troubles.append).start()
-    time.sleep(2)
+    began = time.monotonic()
+    client = Client.from_kubeconfig(server.kubeconfig, patience=LONG)
+    informer = Informer(client, NODES, on_trouble=troubles.append).start()
+    while server.connections < 6:
+        assert time.monotonic() - began < LONG.whole
+        time.sleep(0.02)
+    took = time.monotonic() - began
     informer.stop()
     assert not informer.is_synced
-    assert 2 <= server.connections <= 12
+    # Its pauses grow: 0.1, 0.2, 0.4, 0.8 and 1.6 s, a third more or less.
+    assert took > 2
     assert troubles
 
 
@@ -271,6 +281,6 @@ def test_a_kubeconfig_may_name_files(served: Callable[[Behaviour], Server], tmp_
         (tmp_path / f"{key}.pem").write_bytes(base64.b64decode(user.pop(f"{key}-data")))
         user[key] = f"{key}.pem"
     path.write_text(yaml.safe_dump(config))
-    assert Client.from_kubeconfig(path).get(NODES, "x") == {}
+    assert Client.from_kubeconfig(path, patience=LONG).get(NODES, "x") == {}
     with pytest.raises(FalseworkError, match="cannot be read"):
         Client.from_kubeconfig(tmp_path / "nothing")

@@ -22,6 +22,7 @@ sys.path.append(str(Path(__file__).parents[1] / "helper"))
 from helper_namespace import Namespace as Namespace
 from helper_namespace import cable as cable
 
+from eventually import PATIENCE
 from falsework.helper.render import dnsmasq, pxe
 from falsework.site.load import default_site
 from falsework.site.ports import BOOT_HTTP, MACHINE_CONFIG_SERVER
@@ -30,7 +31,6 @@ SITE = default_site()
 MASTER = SITE.masters[0]
 HELPER = str(SITE.helper.address)
 MACHINE_CONFIG_URL = f"https://{SITE.api_int_host}:{MACHINE_CONFIG_SERVER}/config/master"
-PATIENCE = 180.0
 
 _CLIENT = Path(__file__).parent / "firmware_client.py"
 _SERVER = Path(__file__).parent / "config_server.py"

@@ -14,9 +14,10 @@ import pytest
 from bootstrap_manifests import bootstrap_manifests
 from real_api import RealApi
 
-from eventually import eventually
+from eventually import PATIENCE, eventually
 from falsework.assets.serialize import documents_in, to_yaml
 from falsework.bootstrap.apply import Missing, apply_all, manifest_files
+from falsework.files import write_file
 from falsework.kube.client import APPLY, ApiError, Client, Object
 from falsework.kube.resources import (
     CLUSTER_OPERATORS,
@@ -98,7 +99,9 @@ def _holds(live: object, wanted: object) -> bool:
 def kubectl(release: Release, programs: Path, api: RealApi, *words: str) -> str:
     program = release.install("kubectl", programs)
     argv = [str(program), f"--kubeconfig={api.kubeconfig}", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, env={"HOME": str(api.folder)})
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, timeout=PATIENCE, env={"HOME": str(api.folder)}
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
@@ -262,8 +265,9 @@ def test_what_is_missing_is_named_until_it_comes(api: RealApi, tmp_path: Path) -
         assert max(said.count(line) for line in said) == 1
 
         assert apply_all(api.client(), release_files(tmp_path / "release"), lambda _: None) == []
-        broken.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mended, namespace: default}\n")
-        work.join(60)
+        # At once: half of it, or nothing, is a whole manifest too.
+        write_file(broken, b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mended, namespace: default}\n")
+        work.join(PATIENCE)
         assert not work.is_alive()
     finally:
         stop.set()
@@ -310,7 +314,7 @@ def test_killed_while_applying_and_the_api_restarted(api: RealApi, manifests: Pa
     time.sleep(1)
     assert len([line for line in said if "cannot be reached" in line]) == 1
     api.start_apiserver()
-    work.join(180)
+    work.join(PATIENCE)
     assert left == [[]]
     assert missing_from(api.client(), manifests) == []
 
@@ -326,7 +330,7 @@ def test_a_definition_whose_api_server_ended_too_early_is_taken_up(
     assert apply_all(api.client(), manifests, print) == []
     key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{definition.plural}.{definition.group}"
     etcdctl = release.install("etcdctl", programs)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while "Established" not in (stored := api.etcdctl(etcdctl, "get", "--print-value-only", key)):
         assert time.monotonic() < deadline, stored
     api.kill("kube-apiserver")

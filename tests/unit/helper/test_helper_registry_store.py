@@ -43,6 +43,17 @@ def test_the_second_time_nothing_is_done(cache: Cache) -> None:
     assert registry_store(cache, images[:1]) != store
 
 
+def test_what_another_has_made_meanwhile_is_not_made_again(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A helper may be using it."""
+    made = [image(cache, "etcd", [b"one"])]
+    store = registry_store(cache, made)
+    before = store.stat().st_ino
+    looks = iter([False, True])
+    monkeypatch.setattr(cache, "has_tree", lambda *_: next(looks))
+    assert registry_store(cache, made) == store
+    assert store.stat().st_ino == before
+
+
 def test_a_linked_blob_need_not_be_read_again(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     made = image(cache, "etcd", [b"one"])
     registry_store(cache, [made])

@@ -174,7 +174,8 @@ class EtcdOperator:
 
     def _tear_down(self, _: str) -> float | None:
         """Its own look: what it removes, it has to be sure of this moment."""
-        if self._board.view is None:
+        known = self._board.view
+        if known is None:
             return None
         infrastructure = self._infrastructure.get("cluster") or {}
         topology = str((infrastructure.get("status") or {}).get("controlPlaneTopology") or "")
@@ -189,7 +190,8 @@ class EtcdOperator:
                 condition(RUNNING, False, "NotEnoughEtcdMembers", why),
                 condition(REMOVED, False, "NotEnoughEtcdMembers", why),
             )
-            return None
+            # A change on the board wakes us; what was amiss for a moment, and for nobody but us, would change nothing.
+            return None if judge(known, topology).missing is not None else _RETRY
         running = condition(RUNNING, True, "EnoughEtcdMembers", "enough members found")
         if not self._is_complete():
             why = "ConfigMap kube-system/bootstrap does not say complete yet"
