@@ -52,6 +52,12 @@ def write_file(path: Path, content: bytes, mode: int = 0o644) -> None:
         file.write(content)
 
 
+def write_lasting_file(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """When this is back, it is there whatever happens: its content is on the disk, and so is its name."""
+    write_file(path, content, mode)
+    sync_folder(path.parent)
+
+
 def sync_folder(path: Path) -> None:
     """What was put in this folder, renamed or removed there, stays so when the power fails."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)

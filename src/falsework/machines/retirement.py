@@ -6,7 +6,7 @@ switched off and no master answers, nor by a run that was killed half-way throug
 
 from __future__ import annotations
 
-from falsework.files import sync_folder, write_file
+from falsework.files import write_lasting_file
 from falsework.lab.folder import Lab
 from falsework.site.model import Site
 
@@ -19,8 +19,7 @@ def is_retired(lab: Lab) -> bool:
 
 def note(lab: Lab) -> None:
     """Before anything is taken away: from here on there is no way back."""
-    write_file(lab.root / _NOTE, b"", 0o600)
-    sync_folder(lab.root)
+    write_lasting_file(lab.root / _NOTE, b"", 0o600)
 
 
 def standing(site: Site, lab: Lab) -> Site:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from falsework.errors import FalseworkError
-from falsework.files import is_draft, remove_tree, sync_folder, write_file
+from falsework.files import is_draft, remove_tree, write_lasting_file
 from falsework.kube.client import Client, Object
 from falsework.kube.resources import CONFIG_MAPS, SECRETS
 from falsework.node.folders import FILE_MODE, is_file, is_private_file, make_folder
@@ -95,8 +95,7 @@ class StaticPods:
             self._clear_drafts(manifest)
             if _holds(manifest, revision):
                 return False
-            write_file(manifest, revision.manifest, FILE_MODE)
-            sync_folder(manifest.parent)
+            write_lasting_file(manifest, revision.manifest, FILE_MODE)
         except OSError as error:
             raise FalseworkError(
                 f"revision {revision.number} of {revision.operand} cannot be written",

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from falsework.files import sync_folder, write_file
+from falsework.files import write_lasting_file
 from falsework.lab.folder import NETWORK, Lab
 from falsework.machines.firmware import dhcp
 from falsework.machines.namespaces import inside
@@ -46,5 +46,4 @@ def _noted(lab: Lab) -> dict[str, str]:
 
 
 def _note(lab: Lab, kept: dict[str, str]) -> None:
-    write_file(_file(lab), json.dumps(kept).encode(), 0o600)
-    sync_folder(lab.root)
+    write_lasting_file(_file(lab), json.dumps(kept).encode(), 0o600)

@@ -10,7 +10,7 @@ from falsework.assets.join import USER_PREFIX
 from falsework.checks.cluster import is_true
 from falsework.csr.rules import NODE_PREFIX
 from falsework.errors import FalseworkError, UsageError
-from falsework.files import sync_folder, write_file
+from falsework.files import write_lasting_file
 from falsework.kube.client import ApiError, Object
 from falsework.kube.drain import Drain, cordon, losses
 from falsework.kube.resources import CSRS, NODES, SCHEDULERS
@@ -31,8 +31,7 @@ def note(lab: Lab, machine: Machine) -> None:
     """From here on it is taken away as soon as the site has it no more. Then nobody else knows its address."""
     _notes(lab).mkdir(mode=0o700, exist_ok=True)
     content = json.dumps({"mac": machine.mac, "address": str(machine.address)})
-    write_file(_notes(lab) / machine.name, content.encode(), 0o600)
-    sync_folder(_notes(lab))
+    write_lasting_file(_notes(lab) / machine.name, content.encode(), 0o600)
 
 
 def noted(lab: Lab) -> list[str]:

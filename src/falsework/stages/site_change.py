@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
-from falsework.files import sync_folder, write_file
+from falsework.files import write_file, write_lasting_file
 from falsework.lab.folder import Lab
 from falsework.site import install_config, site_config
 from falsework.site.edit import SiteTexts, with_addresses, with_workers, without_machine
@@ -44,8 +44,7 @@ def finish(lab: Lab) -> None:
 
 
 def _change(lab: Lab, texts: SiteTexts) -> None:
-    write_file(_pending(lab), json.dumps(asdict(texts)).encode(), 0o600)
-    sync_folder(lab.root)
+    write_lasting_file(_pending(lab), json.dumps(asdict(texts)).encode(), 0o600)
     _write(lab, texts)
 
 

@@ -6,14 +6,13 @@ import contextlib
 import json
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from real_api import RealApi
 
-from eventually import PATIENCE
+from eventually import PATIENCE, eventually
 from falsework.assets.bootstrap_facts import BootstrapFacts
 from falsework.assets.ignition_configs import bootstrap_facts
 from falsework.assets.payload import DEFAULT_PAYLOAD
@@ -60,13 +59,6 @@ def absent(client: Client, resource: Resource, name: str) -> Iterator[None]:
             made = client.create(resource, {**before, "metadata": {"name": name}})
             if status := before.get("status"):
                 client.replace(resource, {**made, "status": status}, "status")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def facts() -> BootstrapFacts:
@@ -225,7 +217,7 @@ def test_the_end_is_reported_when_two_masters_serve(client: Client) -> None:
     reporting = threading.Thread(target=report, args=(client, facts(), Wait(said.append)), daemon=True)
     reporting.start()
     try:
-        until(lambda: bool(said))
+        eventually(lambda: said)
         assert "two masters" in said[0]
         assert reporting.is_alive()
         assert not client.list(CONFIG_MAPS, "kube-system", fields="metadata.name=bootstrap").items

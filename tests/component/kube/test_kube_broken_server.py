@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from eventually import eventually
 from falsework.assets.kubeconfig import kubeconfig
 from falsework.assets.pki import Subject, Use, Validity, certificate_pem, issue, key_pem, utc_now
 from falsework.errors import FalseworkError
@@ -232,9 +233,7 @@ def test_an_informer_does_not_hammer_a_broken_server(served: Callable[[Behaviour
     began = time.monotonic()
     client = Client.from_kubeconfig(server.kubeconfig, patience=LONG)
     informer = Informer(client, NODES, on_trouble=troubles.append).start()
-    while server.connections < 6:
-        assert time.monotonic() - began < LONG.whole
-        time.sleep(0.02)
+    eventually(lambda: server.connections >= 6, patience=LONG.whole)
     took = time.monotonic() - began
     informer.stop()
     assert not informer.is_synced

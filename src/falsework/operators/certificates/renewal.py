@@ -101,12 +101,17 @@ def readable(pem: bytes) -> list[x509.Certificate]:
         return []
 
 
+def lasting(known: Iterable[x509.Certificate], now: datetime) -> list[x509.Certificate]:
+    """Each of them once, without those that have ended."""
+    return list(dict.fromkeys(one for one in known if life_of(one).ends > now))
+
+
 def merged(bundle: str, wanted: Iterable[bytes], now: datetime) -> str:
     """The bundle with all certificates of `wanted`, and without those that have ended. One that is right already stays
     as it is, to the letter: a change would be a new revision."""
     old = readable(bundle.encode())
     known = chain(old, chain.from_iterable(map(load_certificates, wanted)))
-    new = list(dict.fromkeys(one for one in known if life_of(one).ends > now))
+    new = lasting(known, now)
     return bundle if new == old else b"".join(map(certificate_pem, new)).decode()
 
 

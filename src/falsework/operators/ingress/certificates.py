@@ -17,10 +17,9 @@ from falsework.assets.pki import (
     certificate_pem,
     is_signed_by,
     issue,
-    life_of,
     subject_of,
 )
-from falsework.operators.certificates.renewal import Files, due, files_of, pair_in, pair_or_none, readable
+from falsework.operators.certificates.renewal import Files, due, files_of, lasting, pair_in, pair_or_none, readable
 from falsework.site.model import KeyAlgorithm
 
 _AUTHORITY = "ingress-operator@"
@@ -60,8 +59,8 @@ def trusted(before: str, signer: Files, named: Files, now: datetime) -> str:
     """All authorities there were, until they end; and what somebody else made as long as it is shown, not longer: it
     may have been replaced because its key is known."""
     own = [one for one in readable(before.encode()) if subject_of(one).common_name.startswith(_AUTHORITY)]
-    known = dict.fromkeys([*own, *readable(signer["tls.crt"]), *readable(named.get("tls.crt", b""))])
-    return b"".join(certificate_pem(one) for one in known if life_of(one).ends > now).decode()
+    known = [*own, *readable(signer["tls.crt"]), *readable(named.get("tls.crt", b""))]
+    return b"".join(map(certificate_pem, lasting(known, now))).decode()
 
 
 def _names(pair: Pair) -> list[str]:
