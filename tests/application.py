@@ -31,7 +31,18 @@ server = http.server.ThreadingHTTPServer(("", int(sys.argv[1])), Answer)
 signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
 server.serve_forever()
 """
-_ASK = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())"
+_ASK = """
+import sys, time, urllib.request
+deadline = time.monotonic() + 60
+while True:
+    try:
+        print(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())
+        break
+    except OSError:
+        if time.monotonic() > deadline:
+            raise
+        time.sleep(0.2)
+"""
 
 
 def image_of(lab: LabUnderTest) -> str:
@@ -104,7 +115,7 @@ def rolled_out(lab: LabUnderTest, space: str, *names: str) -> None:
 
 
 def ask(lab: LabUnderTest, space: str, source: str, url: str) -> str:
-    """From a pod of a Deployment."""
+    """From a pod of a Deployment. A node may hear of a Service a moment after its pods are ready."""
     words = ("kubectl", "exec", "-n", space, f"deployment/{source}", "--", "python3", "-c", _ASK, url)
     return lab.run(*words).strip()
 

@@ -10,8 +10,13 @@ PATIENCE = 180.0
 _PAUSE = 0.02
 
 
-def eventually(condition: Callable[[], object], why: str = "it has not come about", patience: float = PATIENCE) -> None:
+def eventually(
+    condition: Callable[[], object],
+    why: str | Callable[[], object] = "it has not come about",
+    patience: float = PATIENCE,
+) -> None:
+    """`why` is what is said when it does not: what was seen instead, asked for only then."""
     deadline = time.monotonic() + patience
     while not condition():
-        assert time.monotonic() < deadline, why
+        assert time.monotonic() < deadline, why() if callable(why) else why
         time.sleep(_PAUSE)

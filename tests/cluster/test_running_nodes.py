@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 from application import apply, deployment, image_of, namespace, pods_of, rolled_out, service
+from eventually import eventually
 from falsework.machines.provider import Power
 from lab_under_test import LabUnderTest
 from raised_cluster import DOMAIN
@@ -28,7 +28,8 @@ def test_a_node_comes_and_goes_and_no_visitor_notices(lab: LabUnderTest, tmp_pat
             lab.run("node", "remove", "worker-1", limit=300)
             assert f"worker-1.{DOMAIN}" not in nodes(lab)
             rolled_out(lab, SPACE, "web")
-            assert set(pods_of(lab, SPACE, "web").values()) == {f"worker-0.{DOMAIN}", f"{NEW}.{DOMAIN}"}
+            others = {f"worker-0.{DOMAIN}", f"{NEW}.{DOMAIN}"}
+            eventually(lambda: set(pods_of(lab, SPACE, "web").values()) == others, lambda: pods_of(lab, SPACE, "web"))
         print(f"\nvisitor: {visited}")
         assert visited.failures == []
         assert visited.reads > 100
@@ -48,18 +49,17 @@ def test_a_master_is_not_removed(lab: LabUnderTest) -> None:
 
 def nodes(lab: LabUnderTest) -> set[str]:
     """Those that are Ready; all that are there must be, within a while."""
-    deadline = time.monotonic() + 60
-    while True:
-        ready = {
+
+    def ready() -> dict[str, bool]:
+        return {
             node["metadata"]["name"]: any(
                 entry["type"] == "Ready" and entry["status"] == "True" for entry in node["status"]["conditions"]
             )
             for node in lab.found("nodes")
         }
-        if all(ready.values()):
-            return set(ready)
-        assert time.monotonic() < deadline, ready
-        time.sleep(0.5)
+
+    eventually(lambda: all(ready().values()), ready)
+    return set(ready())
 
 
 def application(lab: LabUnderTest) -> list[dict[str, object]]:

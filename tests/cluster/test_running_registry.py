@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from collections.abc import Iterator
 from functools import partial
 
 import pytest
 
 from application import apply, namespace
+from eventually import eventually
 from falsework.lab.folder import NETWORK
 from falsework.machines.namespaces import inside
 from falsework.progress import Progress
@@ -31,7 +31,7 @@ CONFIG = "configs.imageregistry.operator.openshift.io"
 def managed(raised: Raised) -> Iterator[LabUnderTest]:
     """With its images in a volume of the default StorageClass, and a route."""
     lab = raised.lab
-    assert operator(lab) == ("True", "Removed")
+    eventually(lambda: operator(lab) == ("True", "Removed"), lambda: operator(lab))
     edit(lab, {"managementState": "Managed", "storage": {"pvc": {"claim": ""}}, "defaultRoute": True})
     try:
         until_available(lab)
@@ -53,10 +53,11 @@ def operator(lab: LabUnderTest) -> tuple[str, str]:
 
 
 def until_available(lab: LabUnderTest) -> None:
-    deadline = time.monotonic() + 180
-    while (said := operator(lab))[0] != "True" or said[1] == "Removed":
-        assert time.monotonic() < deadline, lab.run("kubectl", "get", CONFIG, "cluster", "-o", "yaml")
-        time.sleep(1)
+    def is_available() -> bool:
+        status, reason = operator(lab)
+        return status == "True" and reason != "Removed"
+
+    eventually(is_available, lambda: lab.run("kubectl", "get", CONFIG, "cluster", "-o", "yaml"))
 
 
 def registry(lab: LabUnderTest) -> Registry:
@@ -84,12 +85,16 @@ def test_an_image_pushed_through_the_route_runs_as_a_pod(managed: LabUnderTest) 
             body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "visitors"}}
             apply(managed, {**body, "spec": {"containers": [container], "terminationGracePeriodSeconds": 1}})
         for name in ("by-service", "by-route"):
-            managed.run("kubectl", "wait", "-n", "visitors", "--for=condition=Ready", f"pod/{name}", "--timeout=90s")
+            managed.run("kubectl", "wait", "-n", "visitors", "--for=condition=Ready", f"pod/{name}", "--timeout=180s")
 
 
 def until_answered(lab: LabUnderTest, outside: Registry) -> None:
-    deadline = time.monotonic() + 60
     ask = partial(outside.ask, "GET", "/v2/")
-    while (answer := inside(lab.lab.netns_path(NETWORK), ask))[0] != 200:
-        assert time.monotonic() < deadline, answer
-        time.sleep(0.5)
+
+    def answer() -> object:
+        try:
+            return inside(lab.lab.netns_path(NETWORK), ask)[0]
+        except OSError as error:
+            return error
+
+    eventually(lambda: answer() == 200, answer)

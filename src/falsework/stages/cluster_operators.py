@@ -16,9 +16,21 @@ from falsework.stages.model import Stage
 def _conditions(context: Context) -> list[Condition]:
     return [
         *(node_ready(context, machine) for machine in (*context.site.masters, *context.site.workers)),
+        _daemons(context),
         *(_operator(context, name) for name in OPERATORS),
         _version(context),
     ]
+
+
+def _daemons(context: Context) -> Condition:
+    return Condition(
+        name="settled/daemons",
+        waits_for="every node has the pods that each node has",
+        probe=lambda: _seen(settled.daemons(context.cluster), "falsework kubectl get daemonsets -A"),
+        patience=context.site.timeouts.operators,
+        cause="a pod does not start on one of the nodes",
+        fix="see `falsework kubectl get pods -A -o wide`",
+    )
 
 
 def _operator(context: Context, name: str) -> Condition:
@@ -59,4 +71,6 @@ STAGE = Stage(
     plan=lambda _: ["wait: every operator is available and at rest, and all nodes are Ready"],
     run=lambda _: None,
     conditions=_conditions,
+    # Whoever was at rest has work again when another node joins.
+    together=True,
 )

@@ -76,16 +76,17 @@ class _Waiting:
     since: float
     seen: Seen | None = None
     told: float = 0.0
-    known_states: set[str] = field(default_factory=set)
+    known: set[tuple[str, bool]] = field(default_factory=set)
 
     def take(self, seen: Seen, now: float) -> bool:
         """Whether this is progress: a state it has not shown before."""
-        if self.seen is None or (seen.state, seen.holds) != (self.seen.state, self.seen.holds):
+        state = (seen.state, seen.holds)
+        if self.seen is None or state != (self.seen.state, self.seen.holds):
             self.since = now
         self.seen = seen
-        new = seen.state not in self.known_states
-        self.known_states.add(seen.state)
-        return new or seen.holds
+        new = state not in self.known
+        self.known.add(state)
+        return new
 
 
 Tell = Callable[[Condition, Seen, float], None]
@@ -96,11 +97,12 @@ def wait_for(
     conditions: Sequence[Condition],
     tell: Tell,
     *,
+    together: bool = False,
     pause: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
     interval: float = PROBE_INTERVAL,
 ) -> None:
-    """Wait until each of them has held.
+    """Wait until each of them has held; with `together`, until all of them do at one time.
 
     `pause` waits at most that many seconds; whoever has a watch gives the `wait` of an Event it sets, and is not kept
     waiting for the next probe.
@@ -116,11 +118,13 @@ def wait_for(
             if _worth_telling(before, seen, now - one.told):
                 tell(one.condition, seen, now - one.since)
                 one.told = now
-        waiting = [one for one in waiting if one.seen is None or not one.seen.holds]
-        if not waiting:
+        open_ones = [(one, found) for one in waiting if (found := one.seen) and not found.holds]
+        if not open_ones:
             return
+        if not together:
+            waiting = [one for one, _ in open_ones]
         quiet = clock() - last_progress
-        late = [(one.condition, one.seen) for one in waiting if one.seen and quiet >= one.condition.patience]
+        late = [(one.condition, found) for one, found in open_ones if quiet >= one.condition.patience]
         if late:
             raise NoProgressError(late, quiet)
         pause(interval)

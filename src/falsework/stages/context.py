@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -111,9 +110,9 @@ class Context:
         if self.task:
             self.task.doing = what
 
-    def wait_for(self, conditions: Sequence[Condition], pause: Callable[[float], object] = time.sleep) -> None:
-        """Wait until each has held; every change goes to the event stream and the terminal."""
-        wait_for(conditions, self._tell, pause=pause)
+    def wait_for(self, conditions: Sequence[Condition], *, together: bool = False) -> None:
+        """Wait until each has held, or all do together; every change goes to the event stream and the terminal."""
+        wait_for(conditions, self._tell, together=together)
 
     def _tell(self, condition: Condition, seen: Seen, seconds: float) -> None:
         self.doing(f"{condition.waits_for}: {seen.state}")

@@ -33,6 +33,8 @@ class Stage:
     """What `run` would create or change now. Touches nothing."""
     conditions: Callable[[Context], Sequence[Condition]] | None = None
     """What holds once it has run; waited for before the next stage begins."""
+    together: bool = False
+    """Whether they have to hold all at one time, and not only each of them once."""
 
     def is_done(self, context: Context) -> bool:
         if self.done:

@@ -44,7 +44,7 @@ def _run_stage(context: Context, stage: Stage) -> None:
             with _outcome(context, Kind.STAGE, stage=stage.name):
                 stage.run(context)
                 if stage.conditions:
-                    context.wait_for(stage.conditions(context))
+                    context.wait_for(stage.conditions(context), together=stage.together)
         finally:
             context.task = None
 

@@ -6,7 +6,7 @@ import pytest
 from told_cluster import ToldCluster
 
 from falsework.checks import settled
-from falsework.kube.resources import CLUSTER_VERSIONS
+from falsework.kube.resources import CLUSTER_VERSIONS, DAEMON_SETS, NODES
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,36 @@ def test_the_version(kind: str, value: str) -> None:
     assert settled.version(cluster).good
     cluster.has(CLUSTER_VERSIONS, "version", {**good, kind: value})
     assert not settled.version(cluster).good
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ({"desiredNumberScheduled": 2, "numberAvailable": 2}, "all there"),
+        ({"desiredNumberScheduled": 1, "numberAvailable": 1}, "dns-default 1 of 2"),
+        ({"desiredNumberScheduled": 3, "numberAvailable": 2}, "dns-default 2 of 3"),
+        ({}, "dns-default 0 of 2"),
+    ],
+)
+def test_pods_of_every_node(status: dict[str, int], state: str) -> None:
+    """A node that has just joined counts before the DaemonSet's controller has heard of it."""
+    cluster = ToldCluster()
+    linux = {"kubernetes.io/os": "linux"}
+    for name, labels, taint in (
+        ("master", linux, "node-role.kubernetes.io/master"),
+        ("worker", linux, "node.kubernetes.io/not-ready"),
+        ("other", {}, ""),
+        ("set-apart", linux, "example.com/mine"),
+    ):
+        taints = [{"key": taint, "effect": "NoSchedule"}] if taint else []
+        cluster.has(NODES, name, metadata={"name": name, "labels": labels}, spec={"taints": taints})
+    for name, space, counts in (("dns-default", "openshift-dns", status), ("theirs", "shop", {})):
+        cluster.has(
+            DAEMON_SETS,
+            name,
+            metadata={"name": name, "namespace": space},
+            spec={"template": {"spec": {"nodeSelector": linux}}},
+            status=counts,
+        )
+    stand = settled.daemons(cluster)
+    assert (stand.state, stand.good) == (state, state == "all there")

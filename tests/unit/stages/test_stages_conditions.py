@@ -107,3 +107,36 @@ def test_a_watch_wakes_the_wait() -> None:
     seen = iter([Seen(False, "no"), Seen(True, "yes")])
     wait_for([condition(lambda: next(seen))], lambda *_: None, pause=pauses.append)
     assert pauses == [PROBE_INTERVAL]
+
+
+def test_together_means_all_at_one_time() -> None:
+    """Each has held once after ten looks, both together only after twenty."""
+    steps = count()
+
+    def first() -> Seen:
+        step = next(steps)
+        return Seen(step < 5 or step >= 20, "at rest" if step < 5 or step >= 20 else "at work")
+
+    def second() -> Seen:
+        return Seen(clock.now >= 1001, "done" if clock.now >= 1001 else "under way")
+
+    clock = Clock()
+    told: list[Seen] = []
+    wait_for(
+        [condition(first, name="a"), condition(second, name="b")],
+        lambda _, seen, __: told.append(seen),
+        together=True,
+        pause=clock.pause,
+        clock=clock,
+    )
+    assert next(steps) == 21
+    assert [seen.state for seen in told] == ["at rest", "under way", "at work", "done", "at rest"]
+
+
+def test_one_that_never_stays_at_rest_is_given_up() -> None:
+    steps, clock = count(), Clock()
+    restless = condition(lambda: Seen(next(steps) % 2 == 0, "moving"), name="a")
+    never = condition(lambda: Seen(False, "under way"), name="b")
+    with pytest.raises(NoProgressError) as caught:
+        wait_for([restless, never], lambda *_: None, together=True, pause=clock.pause, clock=clock)
+    assert "b answers (under way)" in caught.value.what

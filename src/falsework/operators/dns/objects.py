@@ -100,9 +100,10 @@ def _coredns(image: str, api_url: str) -> Object:
             "capabilities": {"drop": ["ALL"]},
         },
         "volumeMounts": [{"name": "config-volume", "mountPath": "/etc/coredns", "readOnly": True}],
-        # Often while it starts, seldom when it runs: the pods of all nodes are asked all the time.
+        # Often while it starts, seldom when it runs: the pods of all nodes are asked all the time. Not more seldom: a
+        # kubelet that has just begun lets up to a whole period go by before it asks for the first time.
         "startupProbe": {**ready, "periodSeconds": 1, "timeoutSeconds": 3, "failureThreshold": 120},
-        "readinessProbe": {**ready, "periodSeconds": 10, "timeoutSeconds": 3, "failureThreshold": 3},
+        "readinessProbe": {**ready, "periodSeconds": 3, "timeoutSeconds": 3, "failureThreshold": 3},
         "livenessProbe": {
             "httpGet": {"path": "/health", "port": 8080},
             "periodSeconds": 30,
