@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from falsework.bootstrap.rendering import Rendering
 from falsework.bootstrap.service import run_service, say
 from falsework.bootstrap.stage_runner import StageRunner
 from falsework.bootstrap.waiting import Wait
+from falsework.checks.cluster import Cluster
 from falsework.control_plane.flags import API_PORT
 from falsework.errors import FalseworkError
 from falsework.etcd.settings import CLIENT_PORT
@@ -131,15 +133,17 @@ class Bootkube:
 
     def _wait_for_masters(self, client: Client, applying: Applying) -> None:
         wait = Wait(say, pause=_PIVOT_PAUSE)
-        pods = pivot.RequiredPods(client, say)
         hand_over = EtcdHandOver(local_etcd(places.TLS), self.facts.control_plane_replicas, say)
 
-        def missing() -> str | None:
-            """A master leads etcd long before its API server runs."""
-            leading, running = hand_over.missing(), pods.missing()
-            return running or leading
+        with closing(Cluster(client)) as cluster:
+            pods = pivot.RequiredPods(cluster, say)
 
-        wait.until("the masters' control plane", applying.meanwhile(missing))
+            def missing() -> str | None:
+                """A master leads etcd long before its API server runs."""
+                leading, running = hand_over.missing(), pods.missing()
+                return running or leading
+
+            wait.until("the masters' control plane", applying.meanwhile(missing))
         say("All self-hosted control plane components successfully started")
         if self.facts.control_plane_replicas >= 3:
             say("Waiting for self hosted control plane to be available")

@@ -1,6 +1,6 @@
 """The second half of bootkube: waiting for the masters' control plane, and making way for it.
 
-Every question is asked of the API as it is at that moment; nothing is remembered but what the stages' markers say.
+Nothing is remembered but what the stages' markers say: the API is asked, or followed where the wait is long.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from falsework.bootstrap import api_probe
 from falsework.bootstrap.waiting import Say
+from falsework.checks.cluster import Cluster
 from falsework.control_plane.flags import API_PORT
 from falsework.errors import FalseworkError
 from falsework.kube.client import ApiError, Client, Object
@@ -67,8 +68,8 @@ def _state(pod: Object) -> str:
 class RequiredPods:
     """Looked at again and again; each state is said when it changes."""
 
-    def __init__(self, client: Client, say: Say) -> None:
-        self._client = client
+    def __init__(self, cluster: Cluster, say: Say) -> None:
+        self._cluster = cluster
         self._say = say
         self._said: dict[str, str] = {}
 
@@ -85,7 +86,7 @@ class RequiredPods:
         return f"no pod Ready of {', '.join(waiting)}" if waiting else None
 
     def _state(self, namespace: str, prefix: str) -> str:
-        return pod_state(self._client.list(PODS, namespace).items, prefix)
+        return pod_state(self._cluster.all(PODS, namespace), prefix)
 
 
 def revisions_missing(client: Client) -> str | None:

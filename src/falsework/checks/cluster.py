@@ -23,8 +23,9 @@ class Cluster:
     def one(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
         return self._view(resource, namespace, f"metadata.name={name}").get(name, namespace)
 
-    def all(self, resource: Resource) -> list[Object]:
-        return self._view(resource, "", "").objects()
+    def all(self, resource: Resource, namespace: str = "") -> list[Object]:
+        """Those of a namespace, or of all."""
+        return self._view(resource, namespace, "").objects()
 
     def close(self) -> None:
         for followed in self._followed.values():

@@ -19,6 +19,7 @@ from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.bootstrap import pivot
 from falsework.bootstrap.report_progress import report
 from falsework.bootstrap.waiting import Wait
+from falsework.checks.cluster import Cluster
 from falsework.kube.client import APPLY, ApiError, Client
 from falsework.kube.resources import (
     CLUSTER_VERSIONS,
@@ -93,9 +94,15 @@ def ensure_account(client: Client, namespace: str) -> None:
     client.raw("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
 
 
-def test_pods_are_told_by_what_they_are_at(client: Client, pods: dict[str, str]) -> None:
+@pytest.fixture
+def cluster(client: Client) -> Iterator[Cluster]:
+    with contextlib.closing(Cluster(client)) as cluster:
+        yield cluster
+
+
+def test_pods_are_told_by_what_they_are_at(client: Client, cluster: Cluster, pods: dict[str, str]) -> None:
     said: list[str] = []
-    required = pivot.RequiredPods(client, said.append)
+    required = pivot.RequiredPods(cluster, said.append)
     assert "openshift-kube-apiserver/kube-apiserver" in str(required.missing())
     assert said == [f"Pod Status: {name} Pending" for name in pivot.REQUIRED_PODS]
     said.clear()
@@ -103,18 +110,18 @@ def test_pods_are_told_by_what_they_are_at(client: Client, pods: dict[str, str])
     for name in others:
         set_phase(client, name.split("/")[0], pods[name], "Running", "True")
     set_phase(client, first.split("/")[0], pods[first], "Running", "False")
-    assert required.missing() == f"no pod Ready of {first}"
-    assert f"Pod Status: {first} RunningNotReady" in said
+    eventually(lambda: required.missing() == f"no pod Ready of {first}", required.missing)
+    eventually(lambda: required.missing() and f"Pod Status: {first} RunningNotReady" in said, lambda: said)
     set_phase(client, first.split("/")[0], pods[first], "Running", "True")
-    assert required.missing() is None
+    eventually(lambda: required.missing() is None, required.missing)
     said.clear()
     assert required.missing() is None
     assert not said
 
 
-def test_pods_that_are_not_there(client: Client) -> None:
+def test_pods_that_are_not_there(cluster: Cluster) -> None:
     said: list[str] = []
-    assert pivot.RequiredPods(client, said.append).missing()
+    assert pivot.RequiredPods(cluster, said.append).missing()
     assert "Pod Status: openshift-kube-apiserver/kube-apiserver DoesNotExist" in said
 
 
@@ -235,8 +242,10 @@ def test_an_api_that_cannot_be_asked_is_a_reason(real_api: RealApi, tmp_path: Pa
     config = real_api.kubeconfig_for("admin-kubeconfig-client").read_text()
     path.write_text(config.replace(real_api.url, "https://127.0.0.1:1"))
     nobody = Client.from_kubeconfig(path)
+    with contextlib.closing(Cluster(nobody)) as cluster:
+        not_followed = pivot.RequiredPods(cluster, print).missing()
     for reason in (
-        pivot.RequiredPods(nobody, print).missing(),
+        not_followed,
         pivot.revisions_missing(nobody),
         pivot.overrides_kept(nobody, b"{}"),
         pivot.etcd_missing(nobody),

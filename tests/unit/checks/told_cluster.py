@@ -39,7 +39,7 @@ class ToldCluster(Cluster):
             raise self.trouble
         return self.objects.get(resource, {}).get(name)
 
-    def all(self, resource: Resource) -> list[Object]:
+    def all(self, resource: Resource, namespace: str = "") -> list[Object]:
         if self.trouble:
             raise self.trouble
         return list(self.objects.get(resource, {}).values())
