@@ -28,7 +28,7 @@ class Provider(Protocol):
 
     def execute(self, name: str, words: Sequence[str]) -> Finished: ...
 
-    def write_file(self, name: str, path: str, content: bytes, mode: int = 0o644) -> None: ...
+    def write_files(self, name: str, files: Sequence[File]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,19 @@ def bring_up_to_date(wanted: HelperFiles, provider: Provider, name: str) -> Chan
     changes = pending_changes(wanted, provider, name)
     if not changes:
         return changes
-    provider.write_file(name, _PENDING, "".join(f"{' '.join(words)}\n" for words in changes.commands).encode())
+    if changes.commands:
+        told = "".join(f"{' '.join(words)}\n" for words in changes.commands)
+        provider.write_files(name, [File(_PENDING, told.encode())])
     if changes.stop:
         provider.execute(name, ("systemctl", "disable", "--now", *changes.stop))
     if changes.remove:
         provider.execute(name, ("rm", "-f", "--", *changes.remove))
-    for file in changes.write:
-        provider.write_file(name, file.path, file.content, file.mode)
+    if changes.write:
+        provider.write_files(name, changes.write)
     for command in changes.commands:
         provider.execute(name, command)
-    provider.execute(name, ("rm", "-f", "--", _PENDING))
+    if changes.commands:
+        provider.execute(name, ("rm", "-f", "--", _PENDING))
     return changes
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import errno
+import io
 import os
 import signal
 import sys
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import falsework
+from falsework.assets.ignition import File
 from falsework.errors import FalseworkError
 from falsework.files import only_one, remove_tree
 from falsework.lab.folder import Lab
@@ -40,10 +42,10 @@ _NO_FILE = 44
 _LARGEST_FILE = 64 << 20
 _READ = f'test -f "$1" || exit {_NO_FILE}; exec base64 -w0 "$1"'
 _REPLACE = (
-    'umask 077; folder="$(dirname "$1")"; draft="$folder/.$(basename "$1").new"; '
-    'mkdir -p "$folder"; cat >"$draft"; chmod "$2" "$draft"; mv -f "$draft" "$1"'
+    "umask 077; tar --extract --directory=/ --no-same-owner --touch; "
+    'for path; do mv -f "${path%/*}/.${path##*/}.new" "$path"; done'
 )
-"""By a draft that those who watch the folder take no notice of."""
+"""By drafts that those who watch the folder take no notice of. They get the folder's group, if it gives its own."""
 
 
 class Nspawn:
@@ -152,7 +154,11 @@ class Nspawn:
             raise
 
     def write_file(self, name: str, path: str, content: bytes, mode: int = 0o644) -> None:
-        run(self.command(name, ("sh", "-ec", _REPLACE, "replace", path, f"{mode:o}")), given=content)
+        self.write_files(name, [File(path, content, mode)])
+
+    def write_files(self, name: str, files: Sequence[File]) -> None:
+        words = ("sh", "-ec", _REPLACE, "replace", *(file.path for file in files))
+        run(self.command(name, words), given=_drafts(files))
 
     # Beyond the protocol
 
@@ -258,3 +264,17 @@ def _python(module: str) -> tuple[str, ...]:
     source = str(Path(falsework.__file__).parents[1])
     program = f"import sys; sys.path.insert(0, {source!r}); from {module} import main; sys.exit(main(sys.argv[1:]))"
     return (sys.executable, "-I", "-S", "-c", program)
+
+
+def _drafts(files: Sequence[File]) -> bytes:
+    """An archive of them, each beside the place where it is to be."""
+    import tarfile
+
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for file in files:
+            folder, _, own_name = file.path.removeprefix("/").rpartition("/")
+            draft = tarfile.TarInfo(f"{folder}/.{own_name}.new")
+            draft.size, draft.mode = len(file.content), file.mode
+            archive.addfile(draft, io.BytesIO(file.content))
+    return whole.getvalue()

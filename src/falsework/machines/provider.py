@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from falsework.assets.ignition import File
 from falsework.process import Finished
 
 
@@ -82,3 +83,6 @@ class Provider(Protocol):
 
     def write_file(self, name: str, path: str, content: bytes, mode: int = 0o644) -> None:
         """Replace a file of a running machine, whole or not at all."""
+
+    def write_files(self, name: str, files: Sequence[File]) -> None:
+        """The same for several, one after the other; at once, as each command in a machine takes its time."""

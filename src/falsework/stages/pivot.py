@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 from falsework.checks import control_plane
 from falsework.checks.control_plane import Stand
 from falsework.helper.services import BALANCER_CONFIG
@@ -58,11 +60,13 @@ def retire(context: Context) -> None:
     name = context.site.bootstrap.name
     context.doing(f"{name} leaves the load balancer")
     _leave_balancer(context, name)
-    context.doing(f"the records of {name} are retired")
-    bring_up_to_date(helper.files(context), machines.provider(context), context.site.helper.name)
-    machines.expect_no_longer(context, [context.site.bootstrap])
-    context.doing(f"{name} is powered off and removed")
-    machines.provider(context).destroy(name)
+    context.doing(f"{name} is powered off and removed, and its records are retired")
+    provider = machines.provider(context)
+    with ThreadPoolExecutor(max_workers=1) as aside:
+        destroyed = aside.submit(provider.destroy, name)
+        bring_up_to_date(helper.files(context), provider, context.site.helper.name)
+        machines.expect_no_longer(context, [context.site.bootstrap])
+        destroyed.result()
     context.journal.removed(Thing(nspawn.KIND, name))
     cable = Thing(network.KIND, context.lab.netns(name))
     network.remove_netns(cable)

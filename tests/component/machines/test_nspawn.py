@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from falsework.assets.ignition import File
 from falsework.errors import FalseworkError
 from falsework.lab.folder import Lab
 from falsework.lab.journal import Journal
@@ -158,6 +159,17 @@ def test_files_are_read_and_replaced_whole(running: Nspawn) -> None:
     assert inside(running, "ls", "/etc/new") == "file"
     with pytest.raises(FileNotFoundError):
         running.read_file(NAME, "/etc/new/none")
+
+
+def test_several_files_are_replaced_with_one_command(running: Nspawn) -> None:
+    """And belong to the group that their folder gives."""
+    inside(running, "install", "-d", "-m", "2750", "-g", "www-data", "/srv/shared")
+    files = [File("/srv/shared/some where", b"\0" * 100_000, 0o640), File("/etc/other/empty", b"", 0o600)]
+    running.write_files(NAME, files)
+    assert all(running.read_file(NAME, file.path) == file.content for file in files)
+    assert inside(running, "stat", "-c", "%a %U %G", "/srv/shared/some where") == "640 root www-data"
+    assert inside(running, "stat", "-c", "%a %U %G", "/etc/other/empty") == "600 root root"
+    assert inside(running, "ls", "-A", "/srv/shared", "/etc/other").count(".new") == 0
 
 
 def test_the_console_shows_the_boot_with_times(running: Nspawn) -> None:

@@ -10,7 +10,7 @@ import pytest
 from helper_samples import rich, sites
 
 from falsework import machine_code
-from falsework.assets.ignition import files_in
+from falsework.assets.ignition import File, files_in
 from falsework.helper.machine import LISTING, HelperFiles, asset_names, helper_config
 from falsework.helper.services import Reaction
 from falsework.helper.update import Changes, bring_up_to_date, changes_to
@@ -140,9 +140,10 @@ class FakeMachine:
             self.told.append(tuple(words))
         return Finished(tuple(words), 0, output)
 
-    def write_file(self, name: str, path: str, content: bytes, mode: int = 0o644) -> None:
-        assert (name, mode & 0o400) == ("helper", 0o400)
-        self.files[path] = content
+    def write_files(self, name: str, files: Sequence[File]) -> None:
+        assert name == "helper"
+        assert all(file.mode & 0o400 for file in files)
+        self.files |= {file.path: file.content for file in files}
 
 
 def brought(machine: FakeMachine, helper: HelperFiles) -> Changes:
