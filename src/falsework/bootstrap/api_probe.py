@@ -6,6 +6,7 @@ import http.client
 import ssl
 from pathlib import Path
 
+from falsework import tls
 from falsework.kube.client import Client, Unreachable
 
 _PATIENCE = 3.0
@@ -14,10 +15,7 @@ _PATIENCE = 3.0
 def not_ready(host: str, port: int, authority: Path | None) -> str | None:
     """Why not, or None if it is. Without an `authority` nobody's certificate is looked at: nothing is told either."""
     try:
-        context = ssl.create_default_context(cafile=str(authority) if authority else None)
-        if authority is None:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
+        context = ssl.create_default_context(cafile=str(authority)) if authority else tls.unchecked()
         connection = http.client.HTTPSConnection(host, port, timeout=_PATIENCE, context=context)
         try:
             connection.request("GET", "/readyz")

@@ -145,11 +145,17 @@ class Bootkube:
 
             wait.until("the masters' control plane", applying.meanwhile(missing))
         say("All self-hosted control plane components successfully started")
-        if self.facts.control_plane_replicas >= 3:
-            say("Waiting for self hosted control plane to be available")
-            wait.until("two masters", applying.meanwhile(partial(pivot.revisions_missing, client)))
         serving = pivot.MastersServe(self.facts.masters)
-        wait.until("the masters' API servers", applying.meanwhile(serving.missing))
+        is_redundant = self.facts.control_plane_replicas >= 3
+        if is_redundant:
+            say("Waiting for self hosted control plane to be available")
+
+        def unavailable() -> str | None:
+            """The load balancer notices the masters while their operator waits for their pods."""
+            silent, behind = serving.missing(), pivot.revisions_missing(client) if is_redundant else None
+            return behind or silent
+
+        wait.until("the masters' API servers", applying.meanwhile(unavailable))
 
     # Making way. From here on the API is the masters', through the load balancer.
 

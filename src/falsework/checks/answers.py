@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from falsework import tls
 from falsework.machines.namespaces import inside
 
 PATIENCE = 2.0
@@ -79,12 +80,9 @@ def _connects(address: str, port: int) -> None:
 
 
 def _certificate(address: str, port: int) -> bytes:
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
     with (
         socket.create_connection((address, port), PATIENCE) as plain,
-        context.wrap_socket(plain) as secured,
+        tls.unchecked().wrap_socket(plain) as secured,
     ):
         shown = secured.getpeercert(binary_form=True)
     return ssl.DER_cert_to_PEM_cert(shown or b"").encode()

@@ -89,7 +89,8 @@ def kube_apiserver(
         "service-node-port-range": "30000-32767",
         "shutdown-delay-duration": f"{shutdown_delay}s",
         "shutdown-send-retry-after": "true",
-        "shutdown-watch-termination-grace-period": f"{shutdown_delay}s",
+        # Time enough for those who watch to go elsewhere one after the other, and not all at once.
+        "shutdown-watch-termination-grace-period": f"{(shutdown_delay + 1) // 2}s",
         "tls-cert-file": files.serving.certificate,
         "tls-private-key-file": files.serving.key,
         "tls-sni-cert-key": [f"{pair.certificate},{pair.key}" for pair in files.serving_by_name],
