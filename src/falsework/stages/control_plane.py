@@ -7,7 +7,8 @@ from functools import partial
 
 from falsework.checks import control_plane
 from falsework.checks.control_plane import Stand
-from falsework.helper.balancer import serve_besides
+from falsework.errors import FalseworkError
+from falsework.helper.balancer import Balancer, Server, serve_besides
 from falsework.helper.render.haproxy import API_BACKEND, MCS_BACKEND
 from falsework.site.model import Machine
 from falsework.stages import machines
@@ -125,15 +126,33 @@ def _operator(context: Context, name: str) -> Stand:
 def in_balancer(context: Context) -> list[Condition]:
     """A site may have a load balancer of its own, which is not ours to ask."""
     ours = context.site.api_vip == context.site.helper.address
-    return [_balanced(context, backend) for backend in (API_BACKEND, MCS_BACKEND)] if ours else []
+    servers = _servers(context)
+    return [_balanced(context, backend, servers) for backend in (API_BACKEND, MCS_BACKEND)] if ours else []
 
 
-def _balanced(context: Context, backend: str) -> Condition:
+def _servers(context: Context) -> Callable[[], list[Server]]:
+    """To be asked many times: the way to a load balancer is looked for once, as long as somebody is there."""
+    known: list[Balancer] = []
+
+    def servers() -> list[Server]:
+        if not known:
+            known.append(machines.balancer(context))
+        try:
+            return known[0].state()
+        except FalseworkError:
+            # The helper may have been started anew.
+            known.clear()
+            raise
+
+    return servers
+
+
+def _balanced(context: Context, backend: str, servers: Callable[[], list[Server]]) -> Condition:
     """The bootstrap serves only while no master does, so this is also how long it is needed there."""
     masters = {machine.name for machine in context.site.masters}
 
     def probe() -> Seen:
-        up = masters.intersection(serve_besides("", backend, machines.balancer(context).state()))
+        up = masters.intersection(serve_besides("", backend, servers()))
         return Seen(up == masters, f"{len(up)} of {len(masters)}", evidence="falsework balancer state")
 
     return Condition(
