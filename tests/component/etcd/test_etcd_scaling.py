@@ -158,12 +158,12 @@ def test_a_learner_that_never_starts_holds_nobody_up_for_long(etcd: RealEtcd) ->
     scaling = Scaling(etcd.gateway, lambda _, message: said.append(message), clock=lambda: now[0])
     masters = {name: etcd.addresses[name] for name in MASTERS}
     assert "may come in a moment" in scaling.run(Masters(masters, ["master-1"])).waits
-    now[0] = 5.0
+    now[0] = 7.0
     scaling.run(Masters(masters, ["master-1"]))
     # It may be starting: it counts members, so nobody is added now.
-    now[0] = 7.0
+    now[0] = 8.0
     scaling.run(Masters(masters, ["master-0"]))
-    now[0] = 9.5
+    now[0] = 15.0
     held = scaling.run(Masters(masters, ["master-0"]))
     assert "must have started" in held.waits
     assert held.pause is not None

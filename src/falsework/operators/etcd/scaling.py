@@ -16,9 +16,9 @@ Tell = Callable[[str, str], None]
 
 _STARTING = 10.0
 """Seconds in which a member that was added may be starting this moment."""
-_GATHERING = 2.0
+_GATHERING = 6.0
 """Seconds for which those who wait wait for the other masters: added together, they start together, while one after the
-other each would have to have started before the next is added."""
+other each would have to have started before the next is added, and to vote for five seconds."""
 _LEARNING = 60.0
 """Seconds for which one that was added is asked often whether it can be promoted; if it is down, then not any more."""
 _SOON, _LATER = 0.1, 1.0
