@@ -33,6 +33,9 @@ class Outcome:
     peak_mib: float
     """Anonymous memory of all machines at one moment."""
 
+    def has_reached(self, name: str) -> bool:
+        return any(step.name == name for step in self.steps)
+
     def reached(self, name: str) -> float:
         """Seconds from power on to the end of a step."""
         return next(step.since_power_on for step in self.steps if step.name == name)
