@@ -25,11 +25,11 @@ from falsework.bootstrap.rendering import Rendering
 from falsework.bootstrap.service import run_service, say
 from falsework.bootstrap.stage_runner import StageRunner
 from falsework.bootstrap.waiting import Wait
-from falsework.checks.cluster import Cluster
 from falsework.control_plane.flags import API_PORT
 from falsework.errors import FalseworkError
 from falsework.etcd.settings import CLIENT_PORT
 from falsework.kube.client import Client, Unreachable
+from falsework.kube.cluster import Cluster
 from falsework.manifests.release import api_manifests, config_manifests
 
 _API_LIMIT = 20 * 60

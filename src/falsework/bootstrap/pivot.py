@@ -14,10 +14,10 @@ from typing import Any
 
 from falsework.bootstrap import api_probe
 from falsework.bootstrap.waiting import Say
-from falsework.checks.cluster import Cluster
 from falsework.control_plane.flags import API_PORT
 from falsework.errors import FalseworkError
 from falsework.kube.client import ApiError, Client, Object
+from falsework.kube.cluster import Cluster
 from falsework.kube.resources import (
     CLUSTER_VERSIONS,
     ETCDS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from falsework.checks.cluster import Cluster, condition_of, is_true, told
 from falsework.kube.client import Object
+from falsework.kube.cluster import Cluster, condition_of, is_true, told
 from falsework.kube.resources import (
     CLUSTER_OPERATORS,
     CONFIG_MAPS,

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from falsework.assets.keys_in_folder import ADMIN_KUBECONFIG, ADMIN_PASSWORD
 from falsework.checks import settled
-from falsework.checks.cluster import condition_of, is_true
 from falsework.checks.install_waiting import InstallWaiting, duration, told_limit
 from falsework.errors import FalseworkError
 from falsework.kube.client import Object
+from falsework.kube.cluster import condition_of, is_true
 from falsework.kube.resources import CLUSTER_OPERATORS
 
 INITIALIZE_LIMIT = 40 * 60.0

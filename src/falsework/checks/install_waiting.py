@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from falsework.checks.cluster import Cluster
 from falsework.errors import FalseworkError
+from falsework.kube.cluster import Cluster
 from falsework.kube.resources import CLUSTER_OPERATORS
 
 _PAUSE = 0.5

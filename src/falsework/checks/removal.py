@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from falsework.checks import control_plane
-from falsework.checks.cluster import Cluster
 from falsework.errors import FalseworkError
+from falsework.kube.cluster import Cluster
 from falsework.site.model import Site
 
 

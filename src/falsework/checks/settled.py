@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from falsework.checks.cluster import Cluster, condition_of, is_true, told
 from falsework.checks.control_plane import Stand
 from falsework.kube.client import Object
+from falsework.kube.cluster import Cluster, condition_of, is_true, told
 from falsework.kube.resources import CLUSTER_OPERATORS, CLUSTER_VERSIONS, DAEMON_SETS, NODES
 
 _OPERATOR = {"Available": True, "Progressing": False, "Degraded": False}

@@ -8,10 +8,10 @@ import sys
 from contextlib import closing
 
 from falsework.checks.bootstrap_complete import BootstrapComplete
-from falsework.checks.cluster import Cluster
 from falsework.checks.install_complete import InstallComplete
 from falsework.cli.lab_view import view_of
 from falsework.cli.site_folder import add_folder_option
+from falsework.kube.cluster import Cluster
 from falsework.kube.connection import Patience
 from falsework.machines.lab_api import lab_client
 

@@ -17,7 +17,7 @@ from falsework.stages.conditions import Condition, Seen, wait_for
 from falsework.stages.events import EventLog, Kind
 
 if TYPE_CHECKING:
-    from falsework.checks.cluster import Cluster
+    from falsework.kube.cluster import Cluster
     from falsework.release.cache import Cache
     from falsework.release.inventory import Release
     from falsework.site.model import Site
@@ -84,7 +84,7 @@ class Context:
     @cached_property
     def cluster(self) -> Cluster:
         """For the stages after the temporary control plane."""
-        from falsework.checks.cluster import Cluster
+        from falsework.kube.cluster import Cluster
         from falsework.machines.lab_api import lab_client
         from falsework.machines.view import View
 

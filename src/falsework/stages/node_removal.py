@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 
 from falsework.assets.join import USER_PREFIX
-from falsework.checks.cluster import is_true
 from falsework.csr.rules import NODE_PREFIX
 from falsework.errors import FalseworkError, UsageError
 from falsework.files import write_lasting_file
 from falsework.kube.client import ApiError, Object
+from falsework.kube.cluster import is_true
 from falsework.kube.drain import Drain, cordon, losses
 from falsework.kube.resources import CSRS, NODES, SCHEDULERS
 from falsework.lab.folder import Lab

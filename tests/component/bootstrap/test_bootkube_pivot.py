@@ -19,8 +19,8 @@ from falsework.assets.payload import DEFAULT_PAYLOAD
 from falsework.bootstrap import pivot
 from falsework.bootstrap.report_progress import report
 from falsework.bootstrap.waiting import Wait
-from falsework.checks.cluster import Cluster
 from falsework.kube.client import APPLY, ApiError, Client
+from falsework.kube.cluster import Cluster
 from falsework.kube.resources import (
     CLUSTER_VERSIONS,
     CONFIG_MAPS,

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from falsework.checks.cluster import Cluster
 from falsework.errors import FalseworkError
 from falsework.kube.client import Object, Unreachable
+from falsework.kube.cluster import Cluster
 from falsework.kube.resources import CLUSTER_OPERATORS, CONFIG_MAPS, ETCDS, NODES, Resource
 from falsework.site.load import default_site
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falsework.checks.cluster import condition_of, is_true, told
 from falsework.checks.verify.facts import Facts
 from falsework.checks.verify.model import Check, Verdict, failed, passed
 from falsework.checks.verify.own import own
 from falsework.checks.verify.said import short
 from falsework.kube.client import Object
+from falsework.kube.cluster import condition_of, is_true, told
 from falsework.kube.resources import MACHINE_CONFIG_POOLS
 
 _STUCK = frozenset(

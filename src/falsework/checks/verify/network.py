@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from falsework.checks.balancer import running_balancer
-from falsework.checks.cluster import is_true, told
 from falsework.checks.verify.bootkube_guide import config_server_answers
 from falsework.checks.verify.facts import Facts
 from falsework.checks.verify.model import Check, Place, Verdict, failed, passed, skipped
 from falsework.checks.verify.own import own
 from falsework.checks.verify.said import short
 from falsework.helper.balancer import Server, Status
+from falsework.kube.cluster import is_true, told
 from falsework.kube.resources import Resource
 from falsework.site import ports
 from falsework.site.model import Machine, Site
