@@ -10,7 +10,6 @@ from falsework.kube.resources import CLUSTER_OPERATORS, CLUSTER_VERSIONS, DAEMON
 _OPERATOR = {"Available": True, "Progressing": False, "Degraded": False}
 _VERSION = {"Available": True, "Failing": False, "Progressing": False}
 _OUR_NAMESPACES = ("openshift-", "kube-")
-_OUR_TAINTS = ("node.kubernetes.io/", "node-role.kubernetes.io/")
 _SAID = {
     ("Available", False): "not available",
     ("Degraded", True): "degraded",
@@ -26,13 +25,12 @@ def operator(cluster: Cluster, name: str) -> Stand:
 
 def daemons(cluster: Cluster) -> Stand:
     """Whether the pods that belong on every node are there: an operator may not yet have heard of the newest node."""
-    nodes = [node for node in cluster.all(NODES) if not _is_set_apart(node)]
+    nodes = cluster.all(NODES)
     missing = []
     for body in cluster.all(DAEMON_SETS):
         if not body["metadata"]["namespace"].startswith(_OUR_NAMESPACES):
             continue
-        selector = body["spec"]["template"]["spec"].get("nodeSelector") or {}
-        places = sum(selector.items() <= (node["metadata"].get("labels") or {}).items() for node in nodes)
+        places = sum(_belongs(body["spec"]["template"]["spec"], node) for node in nodes)
         status = body.get("status") or {}
         wanted = max(places, int(status.get("desiredNumberScheduled", 0)))
         if (available := int(status.get("numberAvailable", 0))) < wanted:
@@ -40,10 +38,23 @@ def daemons(cluster: Cluster) -> Stand:
     return Stand(not missing, ", ".join(sorted(missing)) or "all there")
 
 
-def _is_set_apart(node: Object) -> bool:
-    """Whether it has a taint that somebody gave it: who tolerates that is not for us to say."""
-    taints = (node.get("spec") or {}).get("taints") or ()
-    return not all(taint["key"].startswith(_OUR_TAINTS) for taint in taints)
+def _belongs(pod: Object, node: Object) -> bool:
+    """Whether a DaemonSet's pod is to be on the node, by its selector and its tolerations."""
+    selector = pod.get("nodeSelector") or {}
+    tolerations = pod.get("tolerations") or ()
+    return selector.items() <= (node["metadata"].get("labels") or {}).items() and all(
+        # What Kubernetes says of a node itself, every DaemonSet tolerates.
+        taint["key"].startswith("node.kubernetes.io/") or any(_tolerates(each, taint) for each in tolerations)
+        for taint in (node.get("spec") or {}).get("taints") or ()
+    )
+
+
+def _tolerates(toleration: Object, taint: Object) -> bool:
+    return (
+        toleration.get("key") in (None, "", taint["key"])
+        and toleration.get("effect") in (None, "", taint["effect"])
+        and (toleration.get("operator") == "Exists" or toleration.get("value", "") == taint.get("value", ""))
+    )
 
 
 def version(cluster: Cluster) -> Stand:

@@ -66,12 +66,17 @@ def test_pods_of_every_node(status: dict[str, int], state: str) -> None:
     ):
         taints = [{"key": taint, "effect": "NoSchedule"}] if taint else []
         cluster.has(NODES, name, metadata={"name": name, "labels": labels}, spec={"taints": taints})
+    tolerations = [
+        {"key": "node-role.kubernetes.io/master", "operator": "Exists"},
+        {"key": "example.com/mine", "operator": "Equal", "value": "another"},
+        {"key": "example.com/mine", "operator": "Exists", "effect": "NoExecute"},
+    ]
     for name, space, counts in (("dns-default", "openshift-dns", status), ("theirs", "shop", {})):
         cluster.has(
             DAEMON_SETS,
             name,
             metadata={"name": name, "namespace": space},
-            spec={"template": {"spec": {"nodeSelector": linux}}},
+            spec={"template": {"spec": {"nodeSelector": linux, "tolerations": tolerations}}},
             status=counts,
         )
     stand = settled.daemons(cluster)
