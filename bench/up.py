@@ -155,15 +155,18 @@ def show_medians(outcomes: dict[str, list[Outcome]]) -> None:
 def compared(ours: list[Outcome], theirs: list[Outcome], until: str) -> int:
     """Our pivot and our end with each of kubeadm's, from power on. 0 if the control plane stands by itself no later
     than kubeadm's whole cluster."""
-    ends = [end for end in (_PIVOT, until) if all(outcome.has_reached(end) for outcome in ours)]
-    for end in dict.fromkeys(ends):
-        mine = statistics.median(outcome.reached(end) for outcome in ours)
+    ends = {
+        end: statistics.median(outcome.reached(end) for outcome in ours)
+        for end in (_PIVOT, until)
+        if all(outcome.has_reached(end) for outcome in ours)
+    }
+    for end, mine in ends.items():
         print(f"\nFalsework's {mine:.1f} s from power on to the end of {end} are")
         for name in cluster.ENDS:
             seconds = statistics.median(outcome.reached(name) for outcome in theirs)
             print(f"  {mine / seconds:.2f} of kubeadm's {seconds:5.1f} s to {name}")
-    judged = statistics.median(outcome.reached(ends[0]) for outcome in ours)
-    return 0 if judged <= statistics.median(outcome.from_power_on for outcome in theirs) else 1
+    first = next(iter(ends.values()))
+    return 0 if first <= statistics.median(outcome.from_power_on for outcome in theirs) else 1
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from falsework.checks.control_plane import Stand
 from falsework.kube.client import Object
 from falsework.kube.cluster import Cluster, condition_of, is_true, told
 from falsework.kube.resources import CLUSTER_OPERATORS, CLUSTER_VERSIONS, DAEMON_SETS, NODES
+from falsework.operators.runtime.rollouts import roll_out_of
 
 _OPERATOR = {"Available": True, "Progressing": False, "Degraded": False}
 _VERSION = {"Available": True, "Failing": False, "Progressing": False}
@@ -31,10 +32,9 @@ def daemons(cluster: Cluster) -> Stand:
         if not body["metadata"]["namespace"].startswith(_OUR_NAMESPACES):
             continue
         places = sum(_belongs(body["spec"]["template"]["spec"], node) for node in nodes)
-        status = body.get("status") or {}
-        wanted = max(places, int(status.get("desiredNumberScheduled", 0)))
-        if (available := int(status.get("numberAvailable", 0))) < wanted:
-            missing.append(f"{body['metadata']['name']} {available} of {wanted}")
+        rolled = roll_out_of(body)
+        if rolled.available < (wanted := max(places, rolled.wanted)):
+            missing.append(f"{body['metadata']['name']} {rolled.available} of {wanted}")
     return Stand(not missing, ", ".join(sorted(missing)) or "all there")
 
 

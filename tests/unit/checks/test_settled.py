@@ -75,7 +75,7 @@ def test_pods_of_every_node(status: dict[str, int], state: str) -> None:
         cluster.has(
             DAEMON_SETS,
             name,
-            metadata={"name": name, "namespace": space},
+            metadata={"name": name, "namespace": space, "generation": 1},
             spec={"template": {"spec": {"nodeSelector": linux, "tolerations": tolerations}}},
             status=counts,
         )
